@@ -1,0 +1,24 @@
+// Monotonic time. Every timeout, deadline and expiry reads this and never the wall clock, which may
+// jump.
+//
+// Thread-safety: Clock implementations are thread-safe.
+#ifndef FUSIOND_RUNTIME_BASE_CLOCK_H_
+#define FUSIOND_RUNTIME_BASE_CLOCK_H_
+
+#include "absl/time/time.h"
+
+namespace fusiond::base {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Time since an arbitrary fixed point of this boot (CLOCK_MONOTONIC).
+  virtual absl::Duration Now() const = 0;
+
+  // The system's clock; lives for ever.
+  static const Clock& System();
+};
+
+}  // namespace fusiond::base
+
+#endif  // FUSIOND_RUNTIME_BASE_CLOCK_H_
