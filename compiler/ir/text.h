@@ -1,0 +1,39 @@
+// The text form of a graph (.fir): what people read in dumps and golden files, and what
+// command-line tools take.
+//
+//   fir 1
+//   %0 = input : bf16[2048,8192]{8192,1}
+//   %1 = input {contiguity=[t,b], stride_order=[1,0]} : f32[-1,1]{?,1}
+//   %2 = constant {value=3.0} : f64
+//   %3 = cast %0 {dtype=f32} : f32[2048,8192]{8192,1}
+//   %4, %5 = var_mean %3 {dims=[1], correction=0, keepdim=true} : f32[2048,1]{1,1},
+//   f32[2048,1]{1,1} output %5 output %4 alias %1
+//
+// One node a line; result types are printed and checked. `#` begins a comment. Attributes equal to
+// their default are left out. Print is deterministic: it depends on nothing but the graph;
+// Print(Parse(Print(g))) == Print(g). Names given by a file (%x) may be any word; printing numbers
+// values in topological order.
+#ifndef FUSIOND_COMPILER_IR_TEXT_H_
+#define FUSIOND_COMPILER_IR_TEXT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/ir/graph.h"
+#include "compiler/ir/limits.h"
+
+namespace fusiond::ir {
+
+inline constexpr int kTextVersion = 1;
+
+std::string Print(const Graph& graph);
+// "bf16[2048,8192]{8192,1}", "f64" for a scalar, "f32[]{}" for rank 0.
+std::string Print(const Type& type);
+// INVALID_ARGUMENT "line:column: …" for malformed text and for every rule a node breaks;
+// RESOURCE_EXHAUSTED names the limit and the actual value.
+absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits = {});
+
+}  // namespace fusiond::ir
+
+#endif  // FUSIOND_COMPILER_IR_TEXT_H_
