@@ -1,0 +1,172 @@
+#include "compiler/nvrtc/locate.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/file.h"
+
+namespace fusiond::nvrtc {
+namespace {
+
+constexpr absl::string_view kSonames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+
+// Below a root: the folder itself, a CUDA installation, the wheels nvidia-cuda-nvrtc (13) and
+// nvidia-cuda-nvrtc-cu12.
+constexpr absl::string_view kLayouts[] = {"",
+                                          "/lib64",
+                                          "/lib",
+                                          "/targets/x86_64-linux/lib",
+                                          "/targets/sbsa-linux/lib",
+                                          "/nvidia/cu13/lib",
+                                          "/nvidia/cuda_nvrtc/lib"};
+
+std::vector<std::string> InstalledCudaFolders() {
+  std::vector<std::string> versions;
+  glob_t found{};
+  if (::glob("/usr/local/cuda-*", 0, nullptr, &found) == 0) {
+    versions.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
+    return ::strverscmp(a.c_str(), b.c_str()) > 0;
+  });
+  versions.insert(versions.begin(), "/usr/local/cuda");
+  return versions;
+}
+
+std::string LoaderError() {
+  const char* text = ::dlerror();
+  return text == nullptr ? "unknown reason" : text;
+}
+
+// The file a handle was loaded from.
+std::string PathOf(void* handle) {
+  link_map* map = nullptr;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return "";
+  std::error_code error;
+  std::string resolved = std::filesystem::canonical(map->l_name, error).string();
+  return error ? map->l_name : resolved;
+}
+
+// Tries one name; a failure is noted in `reasons`.
+bool TryOpen(const std::string& name, OpenLibrary* library, std::vector<std::string>* reasons) {
+  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    reasons->push_back(LoaderError());
+    return false;
+  }
+  *library = {handle, PathOf(handle)};
+  return true;
+}
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+absl::Status NotFound(const std::vector<std::string>& reasons) {
+  return absl::NotFoundError(absl::StrCat("NVRTC not found: ", absl::StrJoin(reasons, "; ")));
+}
+
+absl::StatusOr<OpenLibrary> OpenExplicit(const std::string& path) {
+  OpenLibrary library;
+  std::vector<std::string> reasons;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) {
+    // A name without a slash would be searched by the loader; a path is what was promised.
+    std::string file = std::filesystem::absolute(path, error).string();
+    if (TryOpen(file, &library, &reasons)) return library;
+    return NotFound(reasons);
+  }
+  for (absl::string_view soname : kSonames) {
+    if (TryOpen(absl::StrCat(path, "/", soname), &library, &reasons)) return library;
+  }
+  return NotFound(reasons);
+}
+
+}  // namespace
+
+std::vector<std::string> SearchFolders(const NvrtcLocation& location) {
+  std::vector<std::string> roots = location.folders;
+  for (std::string& root : InstalledCudaFolders()) roots.push_back(std::move(root));
+  std::vector<std::string> folders;
+  for (const std::string& root : roots) {
+    if (root.empty()) continue;
+    for (absl::string_view layout : kLayouts) {
+      std::string folder = absl::StrCat(root, layout);
+      if (std::find(folders.begin(), folders.end(), folder) == folders.end()) {
+        folders.push_back(std::move(folder));
+      }
+    }
+  }
+  return folders;
+}
+
+absl::Status CheckRootOwned(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path part = std::filesystem::canonical(path, error);
+  if (error) return absl::NotFoundError(absl::StrCat(path, ": ", error.message()));
+  while (true) {
+    struct stat info;
+    if (::stat(part.c_str(), &info) != 0) {
+      return base::ErrnoStatus(errno, absl::StrCat("stat ", part.string()));
+    }
+    if (info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(path, ": not root's alone (", part.string(), ")"));
+    }
+    if (part == part.parent_path()) return absl::OkStatus();
+    part = part.parent_path();
+  }
+}
+
+absl::StatusOr<OpenLibrary> OpenNvrtc(const NvrtcLocation& location) {
+  if (!location.explicit_path.empty()) return OpenExplicit(location.explicit_path);
+  OpenLibrary library;
+  std::vector<std::string> reasons;
+  for (absl::string_view soname : kSonames) {
+    if (TryOpen(std::string(soname), &library, &reasons)) return library;
+  }
+  std::vector<std::string> empty_folders;
+  for (const std::string& folder : SearchFolders(location)) {
+    bool present = false;
+    for (absl::string_view soname : kSonames) {
+      std::string file = absl::StrCat(folder, "/", soname);
+      if (!Exists(file)) continue;
+      present = true;
+      absl::Status owned = location.root_owned_only ? CheckRootOwned(file) : absl::OkStatus();
+      if (!owned.ok()) {
+        reasons.emplace_back(owned.message());
+      } else if (TryOpen(file, &library, &reasons)) {
+        return library;
+      }
+    }
+    if (!present) empty_folders.push_back(folder);
+  }
+  reasons.push_back(absl::StrCat("not in ", absl::StrJoin(empty_folders, ", ")));
+  return NotFound(reasons);
+}
+
+absl::StatusOr<OpenLibrary> OpenBuiltins(const std::string& nvrtc_path, int major, int minor) {
+  const std::string name = absl::StrCat("libnvrtc-builtins.so.", major, ".", minor);
+  const std::string beside =
+      (std::filesystem::path(nvrtc_path).parent_path() / std::string(name)).string();
+  OpenLibrary library;
+  std::vector<std::string> reasons;
+  if (TryOpen(beside, &library, &reasons) || TryOpen(name, &library, &reasons)) return library;
+  return absl::NotFoundError(absl::StrCat("NVRTC at ", nvrtc_path, " cannot work without ", name,
+                                          ": ", absl::StrJoin(reasons, "; ")));
+}
+
+}  // namespace fusiond::nvrtc
