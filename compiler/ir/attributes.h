@@ -18,12 +18,11 @@ namespace fusiond::ir {
 
 // The order is the order of printing. The numbers are those of fusiond.v1.AttributeKey.
 enum class AttributeKey : uint8_t {
-  kValue = 1,  // constant: bool, i64 or f64 (kind kNumber)
-  kDtype = 2,  // cast, full, sum, prod
-  kShape =
-      3,  // broadcast_in_dim, expand, full: extents; -1 = the next scalar operand (expand: keep)
-  kDims = 4,            // reductions, squeeze, size (one entry); non-negative, strictly increasing
-  kKeepdim = 5,         // reductions
+  kValue = 1,    // constant: bool, i64 or f64 (kind kNumber)
+  kDtype = 2,    // cast, full, sum, prod; constant (default: bool, i64 or f64 by the value's kind)
+  kShape = 3,    // broadcast_in_dim, full: extents, -1 = the next scalar operand; expand: -1 = keep
+  kDims = 4,     // reductions, squeeze, size (one entry); non-negative, strictly increasing
+  kKeepdim = 5,  // reductions
   kCorrection = 6,      // var, var_mean
   kIsBroadcastDim = 7,  // broadcast
   kBroadcastDims = 8,   // broadcast_in_dim

@@ -11,7 +11,8 @@
 // of different dtypes are converted to the op's compute type (Promotion in op_table.h).
 //
 // Thread-safety: thread-compatible. Ownership: a value type; copying copies the whole graph.
-// Cost: Add and ReplaceUses are O(operands) and O(uses); the rest is linear in nodes.
+// Cost: Add is O(operands), ReplaceUses O(uses + outputs), TopologicalOrder O(n log n), the rest is
+// linear in nodes.
 #ifndef FUSIOND_COMPILER_IR_GRAPH_H_
 #define FUSIOND_COMPILER_IR_GRAPH_H_
 
@@ -54,10 +55,12 @@ struct Output {
 
 class Graph {
  public:
-  // Appends an input of `type`; attributes may hold kContiguity, kStrideOrder, kHost (defaults:
-  // contiguous, row-major, device memory). INVALID_ARGUMENT names the rule that `type` or the
-  // attributes break.
+  // Appends an input of `type`'s dtype and shape; attributes may hold kContiguity, kStrideOrder,
+  // kHost (defaults: contiguous, row-major, device memory), from which the strides follow. What
+  // equals a default is not stored. INVALID_ARGUMENT names the rule that `type` or the attributes
+  // break.
   absl::StatusOr<ValueId> AddInput(Type type, Attributes attributes = {});
+  // Requires: value's kind is dtype's, and an i32 is in range.
   ValueId AddConstant(Number value, DType dtype);
   // Appends a node; result types are inferred. INVALID_ARGUMENT names op, rule, limit and actual
   // value; UNIMPLEMENTED for a dtype that the op does not take. Single-result form returns the
@@ -79,6 +82,8 @@ class Graph {
   // The value of a constant node, if `id` is one.
   std::optional<Number> ConstantValue(ValueId id) const;
 
+  // The nodes that use a value, once an operand slot, in no order that means anything.
+  absl::Span<const NodeId> users(ValueId id) const { return users_[id]; }
   // Uses of each value by nodes (operand slots, duplicates counted) and outputs; index = ValueId.
   std::vector<uint32_t> UseCounts() const;
   // Every operand and output that is `from` becomes `to`. Requires: equal types (dtype, shape,
@@ -95,9 +100,12 @@ class Graph {
 
  private:
   ValueId NewValue(Type type, NodeId producer, uint32_t result);
+  // Inputs, then what the outputs need, in depth-first post-order.
+  std::vector<NodeId> LiveOrder() const;
 
   std::vector<Node> nodes_;
   std::vector<Value> values_;
+  std::vector<absl::InlinedVector<NodeId, 2>> users_;  // of each value, once an operand slot
   std::vector<ValueId> inputs_;
   std::vector<Output> outputs_;
 };
@@ -109,8 +117,8 @@ absl::StatusOr<absl::InlinedVector<Type, 1>> InferTypes(Op op,
                                                         absl::Span<const Type* const> operands,
                                                         const Attributes& attributes);
 
-// The dtype in which a pointwise op computes on operands of these types (before the result is
-// stored as its dtype).
+// The dtype to which a pointwise op converts its operands (where: all but the condition) before it
+// computes. Logical ops compute in bool, cast and set in the operand's own type.
 absl::StatusOr<DType> PointwiseComputeType(Op op, absl::Span<const Type* const> operands,
                                            const Attributes& attributes);
 

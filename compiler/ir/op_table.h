@@ -52,7 +52,9 @@ struct AttributeSpec {
   AttributeKey key;
   AttributeKind kind;
   bool required;
-  Attribute default_value;  // used when not required and absent
+  // Meant when absent. nullopt: absence has a meaning of its own (a sum without dtype keeps the
+  // operand's).
+  std::optional<Attribute> default_value;
 };
 
 struct OpInfo {

@@ -77,10 +77,14 @@ Dims ContiguousStrides(const Dims& shape) {
 
 std::optional<int64_t> ElementCount(const Type& type) {
   int64_t count = 1;
-  for (int64_t extent : type.shape) {
-    if (extent == kSymbolic || __builtin_mul_overflow(count, extent, &count)) return std::nullopt;
+  bool empty = false;
+  for (const int64_t extent : type.shape) {
+    if (extent == kSymbolic) return std::nullopt;
+    empty = empty || extent == 0;
+    if (extent != 0 && __builtin_mul_overflow(count, extent, &count)) return std::nullopt;
   }
-  return count;
+  if (count > int64_t{1} << 62) return std::nullopt;
+  return empty ? 0 : count;
 }
 
 }  // namespace fusiond::ir

@@ -62,7 +62,7 @@ Type TensorType(DType dtype, const Dims& shape);
 // Row-major strides of `shape`; kUnknownStride left of a symbolic extent.
 Dims ContiguousStrides(const Dims& shape);
 // Product of the extents (1 for scalars and rank 0); nullopt when one is symbolic or the product
-// exceeds 2^62.
+// of those that are not 0 exceeds 2^62.
 std::optional<int64_t> ElementCount(const Type& type);
 
 }  // namespace fusiond::ir

@@ -1,0 +1,216 @@
+#include "compiler/ir/specialise.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "compiler/ir/rules.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::ir {
+namespace {
+
+absl::Status At(ValueId id, Op op, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrFormat("node %%%d (%s): %s", id, Info(op).name, status.message()));
+}
+
+// Integer arithmetic that shapes are made of. nullopt: not one of them, or undefined.
+std::optional<int64_t> Fold(Op op, absl::Span<const int64_t> args) {
+  int64_t result = 0;
+  const int64_t a = args[0];
+  if (op == Op::kSet) return a;
+  if (op == Op::kNeg && !__builtin_sub_overflow(int64_t{0}, a, &result)) return result;
+  if (args.size() != 2) return std::nullopt;
+  const int64_t b = args[1];
+  switch (op) {
+    case Op::kAdd:
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::make_optional(result);
+    case Op::kSub:
+      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::make_optional(result);
+    case Op::kMul:
+      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::make_optional(result);
+    case Op::kDiv:
+      return b == 0 || b == -1 ? std::nullopt : std::make_optional(a / b);
+    case Op::kMod:
+      return b == 0 || b == -1 ? std::nullopt : std::make_optional(a % b);
+    case Op::kMaximum:
+      return std::max(a, b);
+    case Op::kMinimum:
+      return std::min(a, b);
+    default:
+      return std::nullopt;
+  }
+}
+
+class Specialiser {
+ public:
+  Specialiser(const Graph& from, absl::Span<const Dims> extents) : from_(from), extents_(extents) {}
+
+  absl::StatusOr<Graph> Run() {
+    if (extents_.size() != from_.inputs().size()) {
+      return absl::InvalidArgumentError(absl::StrFormat("%d shapes given, the graph has %d inputs",
+                                                        extents_.size(), from_.inputs().size()));
+    }
+    renamed_.resize(from_.value_count());
+    for (const NodeId id : from_.TopologicalOrder()) {
+      const Node& node = from_.node(id);
+      if (const absl::Status status = Visit(node); !status.ok()) {
+        return At(node.results[0], node.op, status);
+      }
+    }
+    for (const Output& output : from_.outputs()) {
+      to_.AddOutput(renamed_[output.value], output.alias_input);
+    }
+    return std::move(to_);
+  }
+
+ private:
+  absl::Status Visit(const Node& node) {
+    if (node.op == Op::kInput) return VisitInput(node);
+    absl::InlinedVector<ValueId, 4> operands;
+    for (const ValueId operand : node.operands) operands.push_back(renamed_[operand]);
+    if (node.op == Op::kSize) {
+      const int64_t dim = node.attributes.Ints(AttributeKey::kDims)[0];
+      renamed_[node.results[0]] = to_.AddConstant(to_.type(operands[0]).shape[dim], DType::kInt);
+      return absl::OkStatus();
+    }
+    if (const std::optional<int64_t> folded = FoldScalar(node, operands)) {
+      renamed_[node.results[0]] = to_.AddConstant(*folded, DType::kInt);
+      return absl::OkStatus();
+    }
+    Attributes attributes = node.attributes;
+    if (node.op == Op::kBroadcastInDim || node.op == Op::kFull) {
+      FUSIOND_RETURN_IF_ERROR(BindShape(node, operands, attributes));
+    }
+    FUSIOND_ASSIGN_OR_RETURN(const NodeId made,
+                             to_.AddNode(node.op, operands, std::move(attributes)));
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      renamed_[node.results[i]] = to_.node(made).results[i];
+    }
+    return CheckSymbolicDims(node, to_.node(made));
+  }
+
+  // A symbolic dim is never broadcast, even if its extent turns out to be 1.
+  absl::Status CheckSymbolicDims(const Node& node, const Node& made) const {
+    const bool in_dim = node.op == Op::kBroadcastInDim;
+    if (!in_dim && node.op != Op::kExpand && Info(node.op).op_class != OpClass::kPointwise) {
+      return absl::OkStatus();
+    }
+    const Dims& result = to_.type(made.results[0]).shape;
+    for (size_t i = 0; i < made.operands.size(); ++i) {
+      const Dims& declared = from_.type(node.operands[i]).shape;
+      const Dims& bound = to_.type(made.operands[i]).shape;
+      for (size_t d = 0; d < bound.size(); ++d) {
+        const size_t at = in_dim ? node.attributes.Ints(AttributeKey::kBroadcastDims)[d]
+                                 : result.size() - bound.size() + d;
+        if (declared[d] == kSymbolic && bound[d] != result[at]) {
+          return RuleError(
+              Rule::kExtentsMeet,
+              absl::StrFormat("symbolic extent %d of operand %d is %d and meets extent %d", d, i,
+                              bound[d], result[at]));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status VisitInput(const Node& node) {
+    const ValueId id = node.results[0];
+    const size_t index = next_input_++;
+    Type type = from_.type(id);
+    const Dims& given = extents_[index];
+    if (given.size() != type.shape.size()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "input %d: %d extents given, the rank is %d", index, given.size(), type.rank()));
+    }
+    for (size_t d = 0; d < given.size(); ++d) {
+      if (given[d] < 0 || (type.shape[d] != kSymbolic && type.shape[d] != given[d])) {
+        return absl::InvalidArgumentError(absl::StrFormat(
+            "input %d: extent %d is declared %d, %d given", index, d, type.shape[d], given[d]));
+      }
+    }
+    FUSIOND_ASSIGN_OR_RETURN(Attributes attributes, BindContiguity(node, type, given));
+    type.shape = given;
+    FUSIOND_ASSIGN_OR_RETURN(renamed_[id], to_.AddInput(std::move(type), std::move(attributes)));
+    return absl::OkStatus();
+  }
+
+  // A symbolic dim whose extent turns out to be 1 is a broadcast dim from here on.
+  absl::StatusOr<Attributes> BindContiguity(const Node& node, const Type& type,
+                                            const Dims& given) const {
+    Attributes attributes = node.attributes;
+    if (attributes.Find(AttributeKey::kContiguity) == nullptr) return attributes;
+    const std::vector<int64_t>& stride_order = attributes.Ints(AttributeKey::kStrideOrder);
+    std::vector<int64_t> contiguity = attributes.Ints(AttributeKey::kContiguity);
+    const int rank = type.rank();
+    for (int d = 0; d < rank; ++d) {
+      const int position = stride_order.empty() ? d : rank - 1 - static_cast<int>(stride_order[d]);
+      if (given[d] == 1) contiguity[position] = kBroadcastDim;
+    }
+    attributes.Set(AttributeKey::kContiguity, std::move(contiguity));
+    return attributes;
+  }
+
+  std::optional<int64_t> Constant(ValueId id) const {
+    const std::optional<Number> number = to_.ConstantValue(id);
+    const int64_t* value = number ? std::get_if<int64_t>(&*number) : nullptr;
+    return value == nullptr ? std::nullopt : std::make_optional(*value);
+  }
+
+  // The value of an integer scalar node whose operands are known.
+  std::optional<int64_t> FoldScalar(const Node& node, absl::Span<const ValueId> operands) const {
+    const Type& type = from_.type(node.results[0]);
+    if (Info(node.op).op_class != OpClass::kPointwise || !type.scalar ||
+        type.dtype != DType::kInt) {
+      return std::nullopt;
+    }
+    absl::InlinedVector<int64_t, 2> args;
+    for (const ValueId operand : operands) {
+      const std::optional<int64_t> value = Constant(operand);
+      if (!value) return std::nullopt;
+      args.push_back(*value);
+    }
+    return Fold(node.op, args);
+  }
+
+  // Puts the values of the shape operands into attribute shape and drops the operands.
+  absl::Status BindShape(const Node& node, absl::InlinedVector<ValueId, 4>& operands,
+                         Attributes& attributes) const {
+    std::vector<int64_t> shape = attributes.Ints(AttributeKey::kShape);
+    size_t next = 1;
+    for (int64_t& extent : shape) {
+      if (extent != kSymbolic) continue;
+      const std::optional<int64_t> value = Constant(operands[next]);
+      if (!value) {
+        return absl::UnimplementedError(absl::StrFormat(
+            "operand %d, an extent, is neither a constant nor made of sizes (value %%%d)", next,
+            node.operands[next]));
+      }
+      if (*value < 0) {
+        return RuleError(Rule::kExtents,
+                         absl::StrFormat("operand %d, an extent, is %d", next, *value));
+      }
+      extent = *value;
+      ++next;
+    }
+    operands.resize(1);
+    attributes.Set(AttributeKey::kShape, std::move(shape));
+    return absl::OkStatus();
+  }
+
+  const Graph& from_;
+  const absl::Span<const Dims> extents_;
+  Graph to_;
+  std::vector<ValueId> renamed_;
+  size_t next_input_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<Graph> Specialise(const Graph& graph, absl::Span<const Dims> extents) {
+  return Specialiser(graph, extents).Run();
+}
+
+}  // namespace fusiond::ir
