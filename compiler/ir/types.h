@@ -8,33 +8,18 @@
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/string_view.h"
+#include "runtime/base/dtype.h"
 
 namespace fusiond::ir {
 
-// kInt is 64 bits wide, as in the front end's DataType.Int. The numbers are those of
-// fusiond.v1.DType.
-enum class DType : uint8_t {
-  kBool = 1,
-  kInt32 = 2,
-  kInt = 3,
-  kHalf = 4,
-  kBFloat16 = 5,
-  kFloat = 6,
-  kDouble = 7,
-};
-
-inline constexpr DType kAllDTypes[] = {DType::kBool,     DType::kInt32, DType::kInt,   DType::kHalf,
-                                       DType::kBFloat16, DType::kFloat, DType::kDouble};
-
-// "bool", "i32", "i64", "f16", "bf16", "f32", "f64": the spelling of .fir text and benchmark names.
-absl::string_view DTypeName(DType dtype);
-std::optional<DType> DTypeFromName(absl::string_view name);
-int64_t ByteSize(DType dtype);
-bool IsFloatingPoint(DType dtype);
-bool IsInteger(DType dtype);  // kInt32, kInt; not kBool
-// kHalf and kBFloat16 compute in kFloat; every other type computes in itself.
-DType ComputeType(DType dtype);
+using base::ByteSize;
+using base::ComputeType;
+using base::DType;
+using base::DTypeFromName;
+using base::DTypeName;
+using base::IsFloatingPoint;
+using base::IsInteger;
+using base::kAllDTypes;
 
 inline constexpr int kMaxRank = 8;
 // An extent known only when a request names it.

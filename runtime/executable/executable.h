@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/dtype.h"
 #include "runtime/base/sha256.h"
 #include "runtime/executable/formula.h"
 
@@ -22,18 +23,8 @@ namespace fusiond::executable {
 
 inline constexpr uint32_t kExecutableVersion = 1;
 
-// The numbers are those of fusiond.v1.DType and ir::DType.
-enum class DType : uint8_t {
-  kBool = 1,
-  kInt32 = 2,
-  kInt = 3,
-  kHalf = 4,
-  kBFloat16 = 5,
-  kFloat = 6,
-  kDouble = 7,
-};
-int64_t ByteSize(DType dtype);
-const char* Name(DType dtype);  // "bf16", …
+using base::ByteSize;
+using base::DType;
 
 enum class MemorySpace : uint8_t { kDevice = 0, kHost = 1 };
 

@@ -1,0 +1,95 @@
+#include "runtime/executable/binding.h"
+
+#include "tests/executable/sample_executable.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::executable {
+namespace {
+
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+using ::testing::HasSubstr;
+
+std::vector<TensorArg> Inputs() {
+  TensorArg x;
+  x.address = 0x10000;
+  x.shape = {4, 16};
+  x.strides = {16, 1};
+  return {x, TensorArg()};
+}
+
+std::vector<TensorArg> Outputs() {
+  TensorArg fresh;
+  fresh.address = 0x20000;
+  fresh.shape = {4, 16};
+  fresh.strides = {16, 1};
+  TensorArg in_place = fresh;
+  in_place.address = 0x10000;
+  return {fresh, in_place};
+}
+
+TEST(BindingTest, MatchingTensorsPass) {
+  EXPECT_THAT(CheckInputs(SampleExecutable(), Inputs()), IsOk());
+  EXPECT_THAT(CheckGuards(SampleExecutable(), Inputs(), Outputs()), IsOk());
+  EXPECT_THAT(CheckGuards(SampleExecutable(), Inputs(), {}), IsOk());
+}
+
+TEST(BindingTest, WrongCountAndRankAreInvalid) {
+  std::vector<TensorArg> inputs = Inputs();
+  inputs.pop_back();
+  EXPECT_THAT(CheckInputs(SampleExecutable(), inputs),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 2, given 1")));
+  inputs = Inputs();
+  inputs[0].shape.push_back(1);
+  EXPECT_THAT(CheckInputs(SampleExecutable(), inputs),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected rank 2, given 3")));
+  inputs = Inputs();
+  inputs[0].shape[0] = int64_t{1} << 62;
+  EXPECT_THAT(CheckInputs(SampleExecutable(), inputs),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  inputs[0].shape[0] = -4;
+  EXPECT_THAT(CheckInputs(SampleExecutable(), inputs),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-4")));
+}
+
+TEST(BindingTest, EachGuardNamesItsValues) {
+  auto fails = [](auto change, const std::string& what) {
+    std::vector<TensorArg> inputs = Inputs(), outputs = Outputs();
+    change(inputs, outputs);
+    EXPECT_THAT(CheckGuards(SampleExecutable(), inputs, outputs),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(what)));
+  };
+  using Args = std::vector<TensorArg>;
+  fails([](Args& in, Args&) { in[0].shape[1] = 12; }, "needs 8, given 12");
+  fails([](Args& in, Args&) { in[0].strides[1] = 2; }, "needs 1, given 2");
+  fails([](Args& in, Args&) { in[0].address = 0x10008; }, "needs 16, given 8");
+  fails([](Args&, Args& out) { out[0].address = 0x20004; }, "needs 16, given 4");
+  fails([](Args&, Args& out) { out[0].address = 0x10070; }, "output 0 overlaps input 0");
+}
+
+TEST(BindingTest, StrideOfExtentOneDoesNotMatter) {
+  std::vector<TensorArg> inputs = Inputs();
+  Executable e = SampleExecutable();
+  e.guards = {
+      {.kind = Guard::Kind::kStrideEquals, .input = 0, .dim = 0, .output = {}, .value = 16}};
+  inputs[0].shape[0] = 1;
+  inputs[0].strides[0] = 999;
+  EXPECT_THAT(CheckGuards(e, inputs, {}), IsOk());
+}
+
+TEST(BindingTest, OutputShapesFollowTheInputs) {
+  ASSERT_OK_AND_ASSIGN(std::vector<OutputShape> shapes,
+                       OutputShapes(SampleExecutable(), Inputs(), 132));
+  ASSERT_EQ(shapes.size(), 2u);
+  EXPECT_EQ(shapes[0].shape[0], 4);
+  EXPECT_EQ(shapes[0].strides[0], 16);
+  EXPECT_EQ(shapes[0].bytes, 4 * 16 * 4);
+  EXPECT_EQ(shapes[1].bytes, 4 * 16 * 2);
+  std::vector<TensorArg> empty = Inputs();
+  empty[0].shape[0] = 0;
+  ASSERT_OK_AND_ASSIGN(shapes, OutputShapes(SampleExecutable(), empty, 132));
+  EXPECT_EQ(shapes[0].bytes, 0);
+}
+
+}  // namespace
+}  // namespace fusiond::executable

@@ -1,0 +1,72 @@
+#include "runtime/executable/serialise.h"
+
+#include <random>
+
+#include "tests/executable/sample_executable.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::executable {
+namespace {
+
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+using ::testing::HasSubstr;
+
+TEST(SerialiseTest, RoundTripKeepsEveryField) {
+  const Executable sample = SampleExecutable();
+  ASSERT_THAT(Validate(sample), IsOk());
+  const std::string bytes = Serialise(sample);
+  ASSERT_OK_AND_ASSIGN(Executable back, Deserialise(bytes));
+  EXPECT_EQ(back, sample);
+  EXPECT_EQ(Serialise(back), bytes);
+}
+
+TEST(SerialiseTest, OtherVersionIsNamed) {
+  Executable sample = SampleExecutable();
+  sample.version = 7;
+  EXPECT_THAT(Deserialise(Serialise(sample)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("version 1 expected, is 7")));
+}
+
+TEST(SerialiseTest, BrokenRulesAreNamed) {
+  auto refused = [](auto change, const std::string& what) {
+    Executable e = SampleExecutable();
+    change(e);
+    EXPECT_THAT(Deserialise(Serialise(e)),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what)));
+  };
+  auto kernel = [](Executable& e) -> KernelStep& { return std::get<KernelStep>(e.steps[1]); };
+  refused([&](Executable& e) { kernel(e).image = 3; }, "step's image");
+  refused([&](Executable& e) { kernel(e).entry.clear(); }, "entry name");
+  refused([&](Executable& e) { kernel(e).arguments[0].index = 9; }, "tensor argument's input");
+  refused([&](Executable& e) { kernel(e).arguments[0].index = 1; }, "tensor argument's input");
+  refused([&](Executable& e) { kernel(e).arguments[3].index = 0; }, "scalar argument's input");
+  refused([&](Executable& e) { kernel(e).arguments[1].index = 5; }, "argument's output");
+  refused([&](Executable& e) { kernel(e).grid[0] = Formula::Extent(0, 5); }, "no dim 5");
+  refused([](Executable& e) { e.guards[0].dim = 4; }, "guard's dim");
+  refused([](Executable& e) { e.guards[0].input = 4; }, "guard's input");
+  refused([](Executable& e) { e.outputs[0].strides.pop_back(); }, "output rank");
+  refused([](Executable& e) { e.outputs[1].alias_input = 12; }, "alias");
+  refused([](Executable& e) { e.workspace_alignment = 3; }, "workspace alignment");
+  refused([](Executable& e) { e.inputs[0].rank = 9; }, "input rank");
+  refused([](Executable& e) { e.inputs[0].dtype = static_cast<DType>(99); }, "dtype");
+}
+
+TEST(SerialiseTest, DamagedBytesNeverCrash) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const std::string bytes = Serialise(SampleExecutable());
+  for (int round = 0; round < 2000; ++round) {
+    std::string damaged = bytes;
+    for (int hits = 0; hits < 4; ++hits)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    absl::StatusOr<Executable> result = Deserialise(damaged);
+    if (result.ok()) {
+      EXPECT_THAT(Validate(*result), IsOk());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusiond::executable
