@@ -1,0 +1,96 @@
+// fd_cast<To>(value) and fd_cast<To>(vector): conversions between all element types.
+//
+// Rounding is to nearest even; what a 16-bit type cannot reach becomes infinite. f64 and integers
+// reach 16-bit types by way of f32. Floats are truncated to integers as fd_to_i32 says; i64 to i32
+// keeps the low bits. Conversion to bool is "not 0", so nan is true.
+// Needs: types.cuh, primitive.cuh
+template <class A, class B>
+constexpr bool fd_same = false;
+template <class A>
+constexpr bool fd_same<A, A> = true;
+template <class T>
+constexpr bool fd_is_float = fd_same<T, f32> || fd_same<T, f64>;
+
+template <class To, class From>
+FD To fd_cast(From v) {
+  if constexpr (fd_same<To, From>) {
+    return v;
+  } else if constexpr (fd_same<From, bf16>) {
+    return fd_cast<To>(fd_bit_cast<f32>((u32)v.bits << 16));
+  } else if constexpr (fd_same<From, f16>) {
+    return fd_cast<To>(fd_f16_to_f32(v.bits));
+  } else if constexpr (fd_same<From, b8>) {
+    return fd_cast<To>(v.bits != 0);
+  } else if constexpr (fd_same<To, bf16>) {
+    return bf16{(u16)fd_pack_bf16((f32)v, 0)};
+  } else if constexpr (fd_same<To, f16>) {
+    return f16{(u16)fd_pack_f16((f32)v, 0)};
+  } else if constexpr (fd_same<To, b8>) {
+    return b8{(u8)(v != 0)};
+  } else if constexpr (fd_same<To, bool>) {
+    return v != 0;
+  } else if constexpr (fd_same<To, i32> && fd_is_float<From>) {
+    return fd_to_i32(v);
+  } else if constexpr (fd_same<To, i64> && fd_is_float<From>) {
+    return fd_to_i64(v);
+  } else {
+    return (To)v;
+  }
+}
+
+// The pairs of a vector of 16-bit elements.
+template <int N>
+struct fd_words {
+  u32 w[N];
+};
+
+template <class To, class From, int N>
+FD fd_vec<To, N> fd_cast(const fd_vec<From, N>& v) {
+  fd_vec<To, N> r;
+  if constexpr (N % 2 == 0 && fd_same<From, bf16> && fd_same<To, f32>) {
+    const fd_words<N / 2> pairs = fd_bit_cast<fd_words<N / 2>>(v);
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) {
+      r[2 * i] = fd_bit_cast<f32>(pairs.w[i] << 16);
+      r[2 * i + 1] = fd_bit_cast<f32>(pairs.w[i] & 0xffff0000u);
+    }
+  } else if constexpr (N % 2 == 0 && fd_same<From, f32> && fd_same<To, bf16>) {
+    fd_words<N / 2> pairs;
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) pairs.w[i] = fd_pack_bf16(v[2 * i], v[2 * i + 1]);
+    r = fd_bit_cast<fd_vec<To, N>>(pairs);
+  } else if constexpr (N % 2 == 0 && fd_same<From, f32> && fd_same<To, f16>) {
+    fd_words<N / 2> pairs;
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) pairs.w[i] = fd_pack_f16(v[2 * i], v[2 * i + 1]);
+    r = fd_bit_cast<fd_vec<To, N>>(pairs);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i++) r[i] = fd_cast<To>(v[i]);
+  }
+  return r;
+}
+
+// fd_cast<f32>(v) by other instructions, for a second use of a packed vector: the compiler then
+// does not keep the first use's f32 copies in registers (or spill them) instead of unpacking again.
+template <class From, int N>
+FD fd_vec<f32, N> fd_cast_again(fd_vec<From, N> v) {
+  fd_vec<f32, N> r;
+  if constexpr (N % 2 == 0 && sizeof(From) == 2) {
+    fd_words<N / 2> pairs = fd_bit_cast<fd_words<N / 2>>(v);
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) {
+      if constexpr (fd_same<From, bf16>) {
+        r[2 * i] = fd_bf16_lo_again(pairs.w[i]);
+        r[2 * i + 1] = fd_bf16_hi_again(pairs.w[i]);
+      } else {
+        fd_opaque(pairs.w[i]);
+        r[2 * i] = fd_f16_to_f32((u16)pairs.w[i]);
+        r[2 * i + 1] = fd_f16_to_f32((u16)(pairs.w[i] >> 16));
+      }
+    }
+    return r;
+  } else {
+    return fd_cast<f32>(v);
+  }
+}

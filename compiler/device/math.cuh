@@ -1,0 +1,320 @@
+// One helper for every pointwise op: fd_<op>. Plain C++ on top of primitive.cuh and libdevice, so
+// that a GPU and the emulation compile the same text.
+//
+// Operands of one helper have one type, out of bool, i32, i64, f32, f64; 16-bit values come as f32.
+// Helpers of f32 and f64 only: those of libdevice, and truediv, reciprocal, sigmoid, silu, rsqrt.
+// Integers: arithmetic wraps; x / 0 is -1 and the remainder x (so x == x / 0 * 0 + remainder);
+// shifts by less than 0 or by the width and more shift everything out.
+// Needs: types.cuh, primitive.cuh, convert.cuh
+template <class T>
+struct fd_modular {
+  typedef T type;  // the type whose + - * do on integers what T's should, without overflow
+};
+template <>
+struct fd_modular<i32> {
+  typedef u32 type;
+};
+template <>
+struct fd_modular<i64> {
+  typedef u64 type;
+};
+template <class T>
+using fd_mod_t = typename fd_modular<T>::type;
+
+// ---- Functions of libdevice, and their forms on integers where an op has one.
+#define FD_UNARY_LIBM(op, fn)                \
+  FD f32 fd_##op(f32 a) { return fn##f(a); } \
+  FD f64 fd_##op(f64 a) { return fn(a); }
+FD_UNARY_LIBM(acos, acos)
+FD_UNARY_LIBM(acosh, acosh)
+FD_UNARY_LIBM(asin, asin)
+FD_UNARY_LIBM(asinh, asinh)
+FD_UNARY_LIBM(atan, atan)
+FD_UNARY_LIBM(atanh, atanh)
+FD_UNARY_LIBM(cos, cos)
+FD_UNARY_LIBM(cosh, cosh)
+FD_UNARY_LIBM(erf, erf)
+FD_UNARY_LIBM(erfc, erfc)
+FD_UNARY_LIBM(erfcinv, erfcinv)
+FD_UNARY_LIBM(erfinv, erfinv)
+FD_UNARY_LIBM(exp, exp)
+FD_UNARY_LIBM(exp2, exp2)
+FD_UNARY_LIBM(expm1, expm1)
+FD_UNARY_LIBM(lgamma, lgamma)
+FD_UNARY_LIBM(log, log)
+FD_UNARY_LIBM(log10, log10)
+FD_UNARY_LIBM(log1p, log1p)
+FD_UNARY_LIBM(log2, log2)
+FD_UNARY_LIBM(rsqrt, rsqrt)
+FD_UNARY_LIBM(sin, sin)
+FD_UNARY_LIBM(sinh, sinh)
+FD_UNARY_LIBM(sqrt, sqrt)
+FD_UNARY_LIBM(tan, tan)
+FD_UNARY_LIBM(tanh, tanh)
+#define FD_ROUNDING(op, fn) \
+  template <class T>        \
+  FD T fd_##op(T a) {       \
+    return a;               \
+  }                         \
+  FD_UNARY_LIBM(op, fn)
+FD_ROUNDING(ceil, ceil)
+FD_ROUNDING(floor, floor)
+FD_ROUNDING(round, rint)  // halves to even
+FD_ROUNDING(trunc, trunc)
+
+// ---- Predicates.
+template <class T>
+FD bool fd_isnan(T a) {
+  return a != a;
+}
+template <class T>
+FD bool fd_isfinite(T) {
+  return true;
+}
+FD bool fd_isfinite(f32 a) { return fabsf(a) < fd_bit_cast<f32>(0x7f800000u); }
+FD bool fd_isfinite(f64 a) { return fabs(a) < fd_bit_cast<f64>(0x7ff0000000000000ull); }
+template <class T>
+FD bool fd_isinf(T a) {
+  return !fd_isfinite(a) && !fd_isnan(a);
+}
+template <class T>
+FD bool fd_isneginf(T a) {
+  return fd_isinf(a) && a < 0;
+}
+template <class T>
+FD bool fd_isposinf(T a) {
+  return fd_isinf(a) && a > 0;
+}
+template <class T>
+FD bool fd_isreal(T) {
+  return true;
+}
+template <class T>
+FD bool fd_signbit(T a) {
+  return a < 0;
+}
+FD bool fd_signbit(f32 a) { return fd_bit_cast<u32>(a) >> 31; }
+FD bool fd_signbit(f64 a) { return fd_bit_cast<u64>(a) >> 63; }
+
+// ---- Comparison and logic.
+#define FD_COMPARE(op, sign)  \
+  template <class T>          \
+  FD bool fd_##op(T a, T b) { \
+    return a sign b;          \
+  }
+FD_COMPARE(eq, ==)
+FD_COMPARE(ge, >=)
+FD_COMPARE(gt, >)
+FD_COMPARE(le, <=)
+FD_COMPARE(lt, <)
+FD_COMPARE(ne, !=)
+template <class T>
+FD bool fd_logical_and(T a, T b) {
+  return a != 0 && b != 0;
+}
+template <class T>
+FD bool fd_logical_or(T a, T b) {
+  return a != 0 || b != 0;
+}
+template <class T>
+FD bool fd_logical_not(T a) {
+  return a == 0;
+}
+template <class T>
+FD T fd_where(bool c, T a, T b) {
+  return c ? a : b;
+}
+
+// ---- Bits.
+template <class T>
+FD T fd_bitwise_and(T a, T b) {
+  return a & b;
+}
+template <class T>
+FD T fd_bitwise_or(T a, T b) {
+  return a | b;
+}
+template <class T>
+FD T fd_bitwise_xor(T a, T b) {
+  return a ^ b;
+}
+template <class T>
+FD T fd_bitwise_not(T a) {
+  if constexpr (fd_same<T, bool>) {
+    return !a;
+  } else {
+    return ~a;
+  }
+}
+template <class T>
+FD bool fd_shifts_out(T b) {
+  return (fd_mod_t<T>)b >= sizeof(T) * 8;
+}
+template <class T>
+FD T fd_bitwise_left_shift(T a, T b) {
+  return fd_shifts_out(b) ? 0 : (T)((fd_mod_t<T>)a << b);
+}
+template <class T>
+FD T fd_bitwise_right_shift(T a, T b) {
+  return a >> (fd_shifts_out(b) ? (T)(sizeof(T) * 8 - 1) : b);
+}
+template <class T>
+FD T fd_logical_right_shift(T a, T b) {
+  return fd_shifts_out(b) ? 0 : (T)((fd_mod_t<T>)a >> b);
+}
+
+// ---- Arithmetic.
+template <class T>
+FD T fd_set(T a) {
+  return a;
+}
+template <class T>
+FD T fd_segment_set(T a) {
+  return a;
+}
+template <class T>
+FD T fd_real(T a) {
+  return a;
+}
+template <class T>
+FD T fd_add(T a, T b) {
+  return (T)((fd_mod_t<T>)a + (fd_mod_t<T>)b);
+}
+template <class T>
+FD T fd_sub(T a, T b) {
+  return (T)((fd_mod_t<T>)a - (fd_mod_t<T>)b);
+}
+template <class T>
+FD T fd_mul(T a, T b) {
+  return (T)((fd_mod_t<T>)a * (fd_mod_t<T>)b);
+}
+template <class T>
+FD T fd_neg(T a) {
+  return (T)(-(fd_mod_t<T>)a);
+}
+template <class T>
+FD T fd_div(T a, T b) {
+  if constexpr (fd_is_float<T>) {
+    return a / b;
+  } else if constexpr (fd_same<T, bool>) {
+    return a || !b;
+  } else {
+    return b == 0 ? -1 : b == -1 ? fd_neg(a) : a / b;
+  }
+}
+template <class T>
+FD T fd_mod(T a, T b) {
+  if constexpr (fd_same<T, bool>) {
+    return a && !b;
+  } else {
+    return b == 0 ? a : b == -1 ? 0 : a % b;
+  }
+}
+FD f32 fd_mod(f32 a, f32 b) { return fmodf(a, b); }
+FD f64 fd_mod(f64 a, f64 b) { return fmod(a, b); }
+template <class T>
+FD T fd_fmod(T a, T b) {
+  return fd_mod(a, b);
+}
+template <class T>
+FD T fd_remainder(T a, T b) {
+  const T m = fd_mod(a, b);
+  return m != 0 && b != 0 && (m < 0) != (b < 0) ? fd_add(m, b) : m;
+}
+template <class T>
+FD T fd_truediv(T a, T b) {
+  return a / b;
+}
+template <class T>
+FD T fd_reciprocal(T a) {
+  return 1 / a;
+}
+template <class T>
+FD T fd_abs(T a) {
+  return a < 0 ? fd_neg(a) : a;
+}
+FD f32 fd_abs(f32 a) { return fabsf(a); }
+FD f64 fd_abs(f64 a) { return fabs(a); }
+template <class T>
+FD T fd_sign(T a) {
+  return (T)((a > 0) - (a < 0));
+}
+template <class T>
+FD T fd_frac(T a) {
+  return fd_sub(a, fd_trunc(a));
+}
+template <class T>
+FD T fd_relu(T a) {
+  return a <= 0 ? (T)0 : a;
+}
+template <class T>
+FD T fd_maximum(T a, T b) {
+  return a != a || a > b ? a : b;
+}
+template <class T>
+FD T fd_minimum(T a, T b) {
+  return a != a || a < b ? a : b;
+}
+FD f32 fd_maximum(f32 a, f32 b) { return fd_max_nan(a, b); }
+FD f32 fd_minimum(f32 a, f32 b) { return fd_min_nan(a, b); }
+template <class T>
+FD T fd_clamp(T a, T low, T high) {
+  return a < low ? low : a > high ? high : a;
+}
+template <class T>
+FD T fd_threshold(T a, T limit, T value) {
+  return a <= limit ? value : a;
+}
+template <class T>
+FD T fd_addcmul(T a, T b, T c, T scale) {
+  return fd_add(a, fd_mul(fd_mul(scale, b), c));
+}
+// From the nearer end, so that weight 1 gives `b` exactly.
+template <class T>
+FD T fd_lerp(T a, T b, T weight) {
+  const T d = fd_sub(b, a);
+  if constexpr (fd_is_float<T>) {
+    return weight < (T)0.5 ? a + weight * d : b - d * (1 - weight);
+  } else {
+    return fd_add(a, fd_mul(weight, d));
+  }
+}
+template <class T>
+FD T fd_gcd(T a, T b) {
+  fd_mod_t<T> x = (fd_mod_t<T>)fd_abs(a), y = (fd_mod_t<T>)fd_abs(b);
+  while (y != 0) {
+    const fd_mod_t<T> r = x % y;
+    x = y;
+    y = r;
+  }
+  return (T)x;
+}
+
+// ---- Powers, exponentials and angles of two operands.
+template <class T>
+FD T fd_pow(T a, T b) {
+  if constexpr (fd_same<T, bool>) {
+    return a || !b;
+  } else {
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+    T r = 1;
+    for (; b > 0; b >>= 1, a = fd_mul(a, a)) r = b & 1 ? fd_mul(r, a) : r;
+    return r;
+  }
+}
+FD f32 fd_pow(f32 a, f32 b) { return powf(a, b); }
+FD f64 fd_pow(f64 a, f64 b) { return pow(a, b); }
+FD f32 fd_atan2(f32 a, f32 b) { return atan2f(a, b); }
+FD f64 fd_atan2(f64 a, f64 b) { return atan2(a, b); }
+FD f32 fd_nextafter(f32 a, f32 b) { return nextafterf(a, b); }
+FD f64 fd_nextafter(f64 a, f64 b) { return nextafter(a, b); }
+// e^-|a| never overflows, so that small results keep their relative accuracy.
+template <class T>
+FD T fd_sigmoid(T a) {
+  const T e = fd_exp(-fd_abs(a));
+  return (a < 0 ? e : (T)1) / (1 + e);
+}
+template <class T>
+FD T fd_silu(T a) {
+  return a * fd_sigmoid(a);
+}
