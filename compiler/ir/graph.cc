@@ -104,6 +104,12 @@ void Graph::ReplaceUses(ValueId from, ValueId to) {
 }
 
 std::vector<NodeId> Graph::TopologicalOrder() const {
+  std::vector<NodeId> order = AcyclicOrder();
+  FUSIOND_CHECK(order.size() == nodes_.size());
+  return order;
+}
+
+std::vector<NodeId> Graph::AcyclicOrder() const {
   std::vector<uint32_t> waiting(nodes_.size());  // operands whose producer is not yet placed
   for (NodeId id = 0; id < nodes_.size(); ++id) {
     waiting[id] = static_cast<uint32_t>(nodes_[id].operands.size());
@@ -124,7 +130,6 @@ std::vector<NodeId> Graph::TopologicalOrder() const {
       }
     }
   }
-  FUSIOND_CHECK(order.size() == nodes_.size());  // a cycle
   return order;
 }
 

@@ -93,6 +93,8 @@ class Graph {
   // Nodes in an order where producers precede users; ties by id. FUSIOND_CHECK if a cycle exists
   // (passes may not make one).
   std::vector<NodeId> TopologicalOrder() const;
+  // As TopologicalOrder, without the nodes that stand on a cycle or behind one.
+  std::vector<NodeId> AcyclicOrder() const;
   // Drops nodes that no output needs (inputs stay) and renumbers nodes and values densely in
   // topological order: inputs first in their order, the rest in depth-first post-order from the
   // outputs. Deterministic.

@@ -1,8 +1,14 @@
 #include "compiler/ir/op_table.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/ir/rules.h"
 
 namespace fusiond::ir {
 namespace {
@@ -116,6 +122,15 @@ std::optional<Op> OpFromName(absl::string_view name) {
   const auto& by_name = TheTable().by_name;
   const auto it = by_name.find(name);
   return it == by_name.end() ? std::nullopt : std::make_optional(it->second);
+}
+
+absl::Status UnknownOpError(absl::string_view name) {
+  const auto append_name = [](std::string* out, const OpInfo& info) {
+    absl::StrAppend(out, info.name);
+  };
+  return RuleError(Rule::kOpKnown, absl::StrCat("op '", absl::CHexEscape(name.substr(0, 64)),
+                                                "' is not supported; supported: ",
+                                                absl::StrJoin(OpTable(), ", ", append_name)));
 }
 
 }  // namespace fusiond::ir

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compiler/ir/attributes.h"
@@ -72,6 +73,8 @@ struct OpInfo {
 const OpInfo& Info(Op op);
 absl::Span<const OpInfo> OpTable();
 std::optional<Op> OpFromName(absl::string_view name);
+// UNIMPLEMENTED, rule IR-30: names the op asked for and those that exist.
+absl::Status UnknownOpError(absl::string_view name);
 
 }  // namespace fusiond::ir
 

@@ -17,7 +17,7 @@ constexpr RuleInfo kRules[] = {
     {Rule::kElementLimit, kLimit, "no tensor has more elements than the limit"},
     {Rule::kRankLimit, kLimit, "no tensor has a rank above 8"},
     {Rule::kDefinedBeforeUse, kInvalid,
-     "every operand and output names a value that an earlier node defines"},
+     "every value is defined once, before its uses; there is no cycle"},
     {Rule::kHasOutput, kInvalid, "the graph has an output"},
     {Rule::kArity, kInvalid, "a node has as many operands and results as its op takes and gives"},
     {Rule::kAttributes, kInvalid,

@@ -3,16 +3,17 @@
 //
 //   fir 1
 //   %0 = input : bf16[2048,8192]{8192,1}
-//   %1 = input {contiguity=[t,b], stride_order=[1,0]} : f32[-1,1]{?,1}
+//   %1 = input {contiguity=[f,b]} : f32[-1,1]{?,1}
 //   %2 = constant {value=3.0} : f64
 //   %3 = cast %0 {dtype=f32} : f32[2048,8192]{8192,1}
-//   %4, %5 = var_mean %3 {dims=[1], correction=0, keepdim=true} : f32[2048,1]{1,1},
+//   %4, %5 = var_mean %3 {dims=[1], keepdim=true, correction=0} : f32[2048,1]{1,1},
 //   f32[2048,1]{1,1} output %5 output %4 alias %1
 //
-// One node a line; result types are printed and checked. `#` begins a comment. Attributes equal to
-// their default are left out. Print is deterministic: it depends on nothing but the graph;
-// Print(Parse(Print(g))) == Print(g). Names given by a file (%x) may be any word; printing numbers
-// values in topological order.
+// One statement a line; `#` begins a comment. Printed text has every type; a file may leave out the
+// strides of any type, and the type of any node but an input; what it does say is checked.
+// Attributes equal to their default are left out. Print is deterministic: it depends on nothing but
+// the graph; Print(Parse(Print(g))) == Print(g). Names given by a file (%x) may be any word;
+// printing numbers values in topological order.
 #ifndef FUSIOND_COMPILER_IR_TEXT_H_
 #define FUSIOND_COMPILER_IR_TEXT_H_
 

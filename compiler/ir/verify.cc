@@ -1,0 +1,140 @@
+#include "compiler/ir/verify.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "compiler/ir/infer_internal.h"
+#include "compiler/ir/rules.h"
+#include "compiler/ir/text.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::ir {
+namespace {
+
+absl::Status AtNode(const Node& node, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrFormat("node %%%d: %s", node.results[0], status.message()));
+}
+
+absl::Status CheckStoredTypes(const Graph& graph, const Node& node) {
+  absl::InlinedVector<Type, 1> inferred(1);
+  if (node.op == Op::kInput) {
+    FUSIOND_RETURN_IF_ERROR(CheckForm(node.op, node.operands.size(), node.attributes));
+    FUSIOND_ASSIGN_OR_RETURN(inferred[0], InputType(graph.type(node.results[0]), node.attributes));
+  } else {
+    absl::InlinedVector<const Type*, 4> operands;
+    for (const ValueId operand : node.operands) operands.push_back(&graph.type(operand));
+    FUSIOND_ASSIGN_OR_RETURN(inferred, InferTypes(node.op, operands, node.attributes));
+  }
+  for (size_t i = 0; i < inferred.size(); ++i) {
+    const Type& stored = graph.type(node.results[i]);
+    if (stored == inferred[i]) continue;
+    return OpError(Rule::kStoredType, node.op,
+                   absl::StrFormat("result %d has type %s, the node gives %s", i, Print(stored),
+                                   Print(inferred[i])));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpecialised(const Graph& graph, const Node& node) {
+  if (node.op == Op::kSize) return OpError(Rule::kNoSize, node.op, "a size op is left");
+  for (const ValueId result : node.results) {
+    for (const int64_t extent : graph.type(result).shape) {
+      if (extent != kSymbolic) continue;
+      return OpError(Rule::kStatic, node.op,
+                     absl::StrCat("symbolic extent in ", Print(graph.type(result))));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCanonical(const Graph& graph, const Node& node) {
+  if (Info(node.op).op_class != OpClass::kPointwise) return absl::OkStatus();
+  absl::InlinedVector<const Type*, 4> types;
+  for (const ValueId operand : node.operands) types.push_back(&graph.type(operand));
+  FUSIOND_ASSIGN_OR_RETURN(const DType compute,
+                           PointwiseComputeType(node.op, types, node.attributes));
+  for (size_t i = node.op == Op::kWhere ? 1 : 0; i < types.size(); ++i) {
+    if (types[i]->scalar || types[i]->dtype == compute) continue;
+    return OpError(Rule::kComputeType, node.op,
+                   absl::StrFormat("operand %d is %s, the op computes in %s", i,
+                                   DTypeName(types[i]->dtype), DTypeName(compute)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOutputs(const Graph& graph) {
+  if (graph.outputs().empty()) {
+    return RuleError(Rule::kHasOutput, "the graph has no output");
+  }
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const absl::Status status = CheckOutput(graph, graph.outputs()[i], graph.outputs().first(i));
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrFormat("output %d: %s", i, status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckOutput(const Graph& graph, const Output& output,
+                         absl::Span<const Output> earlier) {
+  const Type& type = graph.type(output.value);
+  if (type.scalar) {
+    return RuleError(Rule::kOutputIsTensor, absl::StrFormat("%%%d is a scalar", output.value));
+  }
+  if (!output.alias_input) return absl::OkStatus();
+  const uint32_t index = *output.alias_input;
+  if (index >= graph.inputs().size()) {
+    return RuleError(Rule::kAlias, absl::StrFormat("alias of input %d, the graph has %d inputs",
+                                                   index, graph.inputs().size()));
+  }
+  for (const Output& other : earlier) {
+    if (other.alias_input != index) continue;
+    return RuleError(Rule::kAlias,
+                     absl::StrFormat("input %d is the alias of an earlier output", index));
+  }
+  const Type& input = graph.type(graph.inputs()[index]);
+  if (input.scalar || input.dtype != type.dtype || input.shape != type.shape) {
+    return RuleError(Rule::kAlias, absl::StrFormat("an output of type %s cannot be written into "
+                                                   "input %d of type %s",
+                                                   Print(type), index, Print(input)));
+  }
+  if (graph.producer(graph.inputs()[index]).attributes.Bool(AttributeKey::kHost)) {
+    return RuleError(Rule::kAlias, absl::StrFormat("input %d lies in host memory", index));
+  }
+  for (const int64_t stride : input.strides) {
+    if (stride != 0) continue;
+    return RuleError(Rule::kAlias,
+                     absl::StrFormat("input %d of type %s has an expanded dim, whose elements "
+                                     "share their place",
+                                     index, Print(input)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Verify(const Graph& graph, Stage stage, const Limits& limits) {
+  FUSIOND_RETURN_IF_ERROR(CheckNodeCount(graph.nodes().size(), limits));
+  FUSIOND_RETURN_IF_ERROR(CheckInterface(graph.inputs().size() + graph.outputs().size(), limits));
+  const size_t acyclic = graph.AcyclicOrder().size();
+  if (acyclic != graph.nodes().size()) {
+    return RuleError(
+        Rule::kDefinedBeforeUse,
+        absl::StrFormat("%d nodes stand on a cycle or behind one", graph.nodes().size() - acyclic));
+  }
+  for (const Node& node : graph.nodes()) {
+    FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckStoredTypes(graph, node)));
+    for (const ValueId result : node.results) {
+      FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckElements(graph.type(result), limits)));
+    }
+    if (stage == Stage::kImported) continue;
+    FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckSpecialised(graph, node)));
+    if (stage == Stage::kCanonical) {
+      FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckCanonical(graph, node)));
+    }
+  }
+  return CheckOutputs(graph);
+}
+
+}  // namespace fusiond::ir
