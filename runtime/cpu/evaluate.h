@@ -1,0 +1,46 @@
+// Evaluate: computes a graph element by element. The CPU device, and the reference that kernels are
+// held against.
+//
+// Native precision rounds every result to its dtype. Double precision computes every float value in
+// double and leaves float casts unrounded. With track_error a bound on the error that a correct
+// kernel may make is carried beside each value: every op adds its own rounding (UlpBound × u of the
+// op's dtype × |value|; a reduction of n terms 4·u_acc·(2 + log2 n)·Σ|terms|; a rounding cast u of
+// its type) to what its operands' bounds can change, found by evaluating the op at the corners of
+// its operands' intervals. A result that jumps there is undecided (infinite bound).
+//
+// Thread-safety: pure. Errors: INVALID_ARGUMENT when inputs do not fit the graph or extents
+// contradict each other; RESOURCE_EXHAUSTED names limit and need; CANCELLED. Cost: O(elements ×
+// nodes) time; values are freed after last use.
+#ifndef FUSIOND_RUNTIME_CPU_EVALUATE_H_
+#define FUSIOND_RUNTIME_CPU_EVALUATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compiler/ir/graph.h"
+#include "runtime/cpu/host_tensor.h"
+
+namespace fusiond::cpu {
+
+struct EvaluateOptions {
+  bool double_precision = false;
+  bool track_error = false;              // needs double_precision
+  int64_t max_bytes = int64_t{1} << 40;  // of live values
+  std::function<bool()> cancelled;       // asked before every node; may be empty
+};
+
+// One tensor an output, in order (aliased ones included). Symbolic extents are bound to the inputs'
+// shapes.
+absl::StatusOr<std::vector<HostTensor>> Evaluate(const ir::Graph& graph,
+                                                 std::vector<HostTensor> inputs,
+                                                 const EvaluateOptions& options = {});
+
+// Unit roundoff: 2⁻⁸ bf16, 2⁻¹¹ half, 2⁻²⁴ float, 2⁻⁵³ double; 0 for integers.
+double UnitRoundoff(ir::DType dtype);
+
+}  // namespace fusiond::cpu
+
+#endif  // FUSIOND_RUNTIME_CPU_EVALUATE_H_

@@ -1,0 +1,285 @@
+#include "runtime/cpu/node_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/ir/op_table.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/cpu/index.h"
+#include "runtime/cpu/pointwise.h"
+
+namespace fusiond::cpu {
+namespace {
+
+using ir::AttributeKey;
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+
+constexpr size_t kMaxOperands = 4;  // of a pointwise op
+constexpr double kUndecided = std::numeric_limits<double>::infinity();
+
+bool IsFloat(const HostTensor& tensor) { return ir::IsFloatingPoint(tensor.type.dtype); }
+
+void Allocate(HostTensor& tensor, bool track_error) {
+  const auto count = static_cast<size_t>(ir::ElementCount(tensor.type).value_or(0));
+  (IsFloat(tensor) ? (void)tensor.floats.resize(count) : (void)tensor.integers.resize(count));
+  if (track_error) tensor.error.assign(count, 0.0);
+}
+
+// f64 and integers reach the 16-bit types by way of f32, as on the device.
+double CastFloat(DType from, DType to, double value) {
+  const bool narrow = to == DType::kHalf || to == DType::kBFloat16;
+  const bool wide = from == DType::kDouble || !ir::IsFloatingPoint(from);
+  return RoundTo(to, narrow && wide ? static_cast<float>(value) : value);
+}
+
+// One operand of a pointwise node, read element by element in the op's compute type.
+struct Operand {
+  const HostTensor* tensor;
+  DType compute;
+  bool exact;  // double precision: no rounding on conversion
+
+  double Float(int64_t at) const {
+    if (IsFloat(*tensor)) {
+      const double value = tensor->floats[at];
+      return exact ? value : RoundTo(compute, value);
+    }
+    const auto value = static_cast<double>(tensor->integers[at]);
+    return exact ? value : RoundTo(compute, value);
+  }
+  int64_t Integer(int64_t at) const {
+    if (IsFloat(*tensor)) return FloatToInteger(tensor->floats[at], tensor->type.dtype, compute);
+    return WrapInteger(tensor->integers[at], compute);
+  }
+  double Error(int64_t at) const { return tensor->error.empty() ? 0 : tensor->error[at]; }
+};
+
+bool IsPredicate(Op op) {
+  switch (ir::Info(op).promotion) {
+    case ir::Promotion::kComparison:
+    case ir::Promotion::kLogical:
+    case ir::Promotion::kPredicate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The largest change of f when operand i moves within ±errors[i]: f at every corner of the box, so
+// that jumps show.
+template <typename F>
+double Spread(F f, const double* values, const double* errors, size_t count, double center) {
+  double spread = 0;
+  double corner[kMaxOperands];
+  for (size_t mask = 1; mask < (size_t{1} << (2 * count)); ++mask) {
+    bool skip = false;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t side = (mask >> (2 * i)) & 3;
+      skip = skip || side == 3 || (side != 0 && errors[i] == 0);
+      corner[i] = values[i] + (side == 1 ? errors[i] : side == 2 ? -errors[i] : 0);
+    }
+    if (skip) continue;
+    const double there = f(corner);
+    if (there == center || (std::isnan(there) && std::isnan(center))) continue;
+    const double distance = std::fabs(there - center);
+    if (std::isnan(distance)) return kUndecided;
+    spread = std::max(spread, distance);
+  }
+  return spread;
+}
+
+// Turns the spread of an op's corners into a bound: where the op may have jumped between them, the
+// element is undecided.
+double BoundFromSpread(Op op, const double* values, const double* errors, double spread) {
+  switch (op) {
+    case Op::kCeil:
+    case Op::kFloor:
+    case Op::kRound:
+    case Op::kSign:
+    case Op::kTrunc:
+      return spread != 0 ? kUndecided : 0;
+    case Op::kFrac:
+      return spread > 2 * errors[0] ? kUndecided : spread;
+    case Op::kFmod:
+    case Op::kMod:
+    case Op::kRemainder: {
+      const double smooth = errors[0] + (1 + std::fabs(values[0] / values[1])) * errors[1];
+      return spread > 2 * smooth ? kUndecided : spread;
+    }
+    case Op::kThreshold:
+      return spread > errors[0] + errors[2] ? kUndecided : spread;
+    case Op::kAtan2:
+      return spread > 3 ? kUndecided : spread;  // crosses the cut along the negative axis
+    case Op::kWhere:
+      if (!std::isinf(errors[0])) return spread;
+      return values[1] == values[2] ? std::max(errors[1], errors[2]) : kUndecided;
+    default:
+      return spread;
+  }
+}
+
+}  // namespace
+
+absl::Status NodeEvaluator::Run(absl::Span<HostTensor> results) {
+  for (HostTensor& result : results) Allocate(result, options_.track_error);
+  switch (ir::Info(node_.op).op_class) {
+    case ir::OpClass::kLeaf:
+      Constant(results[0]);
+      return absl::OkStatus();
+    case ir::OpClass::kFactory:
+      Fill(results[0]);
+      return absl::OkStatus();
+    case ir::OpClass::kPointwise:
+      return Pointwise(results[0]);
+    case ir::OpClass::kReduction:
+      if (node_.op == Op::kVar || node_.op == Op::kVarMean || node_.op == Op::kWelford) {
+        Moments(results);
+      } else {
+        Reduce(results);
+      }
+      return absl::OkStatus();
+    case ir::OpClass::kShape:
+      Move(results[0]);
+      return absl::OkStatus();
+    case ir::OpClass::kMetadata:
+      break;  // folded by Specialise
+  }
+  return absl::InternalError(
+      absl::StrCat("op ", ir::Info(node_.op).name, " reached the evaluator"));
+}
+
+void NodeEvaluator::Constant(HostTensor& result) const {
+  const ir::Attribute& attribute = *node_.attributes.Find(AttributeKey::kValue);
+  const DType dtype = result.type.dtype;
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_arithmetic_v<T>) {
+          if (IsFloat(result)) {
+            result.floats[0] = Rounded(dtype, static_cast<double>(value));
+          } else if constexpr (std::is_same_v<T, double>) {
+            result.integers[0] = FloatToInteger(value, DType::kDouble, dtype);
+          } else {
+            result.integers[0] = WrapInteger(static_cast<int64_t>(value), dtype);
+          }
+        }
+      },
+      attribute);
+}
+
+void NodeEvaluator::Fill(HostTensor& result) const {
+  const DType dtype = result.type.dtype;
+  const Operand value{operands_[0], dtype, options_.double_precision};
+  if (IsFloat(result)) {
+    std::fill(result.floats.begin(), result.floats.end(),
+              options_.double_precision
+                  ? value.Float(0)
+                  : CastFloat(operands_[0]->type.dtype, dtype, value.Float(0)));
+  } else {
+    std::fill(result.integers.begin(), result.integers.end(), value.Integer(0));
+  }
+}
+
+absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
+  absl::InlinedVector<const ir::Type*, 4> types;
+  for (const HostTensor* operand : operands_) types.push_back(&operand->type);
+  FUSIOND_ASSIGN_OR_RETURN(const DType compute,
+                           ir::PointwiseComputeType(node_.op, types, node_.attributes));
+  const size_t count = operands_.size();
+  std::array<Operand, kMaxOperands> operands;
+  std::array<Dims, kMaxOperands> strides;
+  for (size_t i = 0; i < kMaxOperands; ++i) {
+    const HostTensor* tensor = operands_[std::min(i, count - 1)];
+    const bool condition = node_.op == Op::kWhere && i == 0;
+    operands[i] = {tensor, condition ? DType::kBool : compute, options_.double_precision};
+    strides[i] = BroadcastStrides(tensor->type.shape, result.type.shape);
+  }
+  const DType out = result.type.dtype;
+  const bool track = options_.track_error;
+  double values[kMaxOperands], errors[kMaxOperands];
+
+  // Cast: the only op whose result type is not derived from its compute type.
+  if (node_.op == Op::kCast) {
+    const DType from = operands_[0]->type.dtype;
+    const bool from_float = ir::IsFloatingPoint(from);
+    ForEachPoint(result.type.shape, strides, [&](size_t i, const auto& at) {
+      const double error = operands[0].Error(at[0]);
+      if (IsFloat(result)) {
+        const double value = operands[0].Float(at[0]);
+        result.floats[i] = options_.double_precision ? value : CastFloat(from, out, value);
+        const bool rounds = UnitRoundoff(out) > (from_float ? UnitRoundoff(from) : 0);
+        if (track) result.error[i] = error + (rounds ? UnitRoundoff(out) * std::fabs(value) : 0);
+        return;
+      }
+      auto convert = [&](const double* v) {
+        return static_cast<double>(FloatToInteger(v[0], from, out));
+      };
+      result.integers[i] = from_float ? FloatToInteger(operands[0].Float(at[0]), from, out)
+                                      : WrapInteger(operands_[0]->integers[at[0]], out);
+      if (!track) return;
+      if (!from_float) {
+        result.error[i] = error;
+        return;
+      }
+      values[0] = operands[0].Float(at[0]);
+      errors[0] = error;
+      const bool jumps = Spread(convert, values, errors, 1, convert(values)) != 0;
+      result.error[i] = jumps ? kUndecided : 0;
+    });
+    return absl::OkStatus();
+  }
+
+  const bool in_float = ir::IsFloatingPoint(compute);
+  if (!in_float) {
+    int64_t integers[kMaxOperands];
+    ForEachPoint(result.type.shape, strides, [&](size_t i, const auto& at) {
+      double error = 0;
+      for (size_t n = 0; n < count; ++n) {
+        integers[n] = operands[n].Integer(at[n]);
+        error = std::max(error, operands[n].Error(at[n]));
+      }
+      const int64_t value = PointwiseInteger(node_.op, compute, integers);
+      if (IsFloat(result)) {
+        result.floats[i] = static_cast<double>(value);
+      } else {
+        result.integers[i] = out == DType::kBool ? value != 0 : value;
+      }
+      if (track) result.error[i] = error;  // 0, or undecided
+    });
+    return absl::OkStatus();
+  }
+
+  const bool predicate = IsPredicate(node_.op);
+  const double own = UlpBound(node_.op) * 2 * UnitRoundoff(out);
+  auto apply = [&](const double* v) -> double {
+    if (predicate) return PointwisePredicate(node_.op, v) ? 1 : 0;
+    return PointwiseFloat(node_.op, compute, v);
+  };
+  ForEachPoint(result.type.shape, strides, [&](size_t i, const auto& at) {
+    for (size_t n = 0; n < count; ++n) {
+      values[n] = n == 0 && node_.op == Op::kWhere ? static_cast<double>(operands[0].Integer(at[0]))
+                                                   : operands[n].Float(at[n]);
+    }
+    const double value = apply(values);
+    if (predicate) {
+      result.integers[i] = value != 0;
+    } else {
+      result.floats[i] = Rounded(out, Rounded(compute, value));
+    }
+    if (!track) return;
+    for (size_t n = 0; n < count; ++n) errors[n] = operands[n].Error(at[n]);
+    const double spread = Spread(apply, values, errors, count, value);
+    if (predicate) {
+      result.error[i] = spread != 0 ? kUndecided : 0;
+    } else {
+      result.error[i] = BoundFromSpread(node_.op, values, errors, spread) +
+                        (std::isfinite(value) ? own * std::fabs(value) : 0);
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace fusiond::cpu

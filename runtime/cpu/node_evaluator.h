@@ -1,0 +1,40 @@
+// One node on concrete tensors; the body of Evaluate().
+#ifndef FUSIOND_RUNTIME_CPU_NODE_EVALUATOR_H_
+#define FUSIOND_RUNTIME_CPU_NODE_EVALUATOR_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compiler/ir/graph.h"
+#include "runtime/cpu/evaluate.h"
+#include "runtime/cpu/host_tensor.h"
+
+namespace fusiond::cpu {
+
+class NodeEvaluator {
+ public:
+  NodeEvaluator(const ir::Node& node, absl::Span<const HostTensor* const> operands,
+                const EvaluateOptions& options)
+      : node_(node), operands_(operands), options_(options) {}
+
+  // results: one a result, `type` set, elements empty.
+  absl::Status Run(absl::Span<HostTensor> results);
+
+ private:
+  void Constant(HostTensor& result) const;
+  void Fill(HostTensor& result) const;  // full: one scalar everywhere
+  absl::Status Pointwise(HostTensor& result) const;
+  void Reduce(absl::Span<HostTensor> results) const;
+  void Moments(absl::Span<HostTensor> results) const;
+  void Move(HostTensor& result) const;  // shape ops
+  double Rounded(ir::DType dtype, double value) const {
+    return options_.double_precision ? value : RoundTo(dtype, value);
+  }
+
+  const ir::Node& node_;
+  const absl::Span<const HostTensor* const> operands_;
+  const EvaluateOptions& options_;
+};
+
+}  // namespace fusiond::cpu
+
+#endif  // FUSIOND_RUNTIME_CPU_NODE_EVALUATOR_H_

@@ -1,0 +1,237 @@
+// The reductions and shape ops of NodeEvaluator.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/cpu/index.h"
+#include "runtime/cpu/node_evaluator.h"
+#include "runtime/cpu/pointwise.h"
+
+namespace fusiond::cpu {
+namespace {
+
+using ir::AttributeKey;
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+
+bool IsFloat(const HostTensor& tensor) { return ir::IsFloatingPoint(tensor.type.dtype); }
+
+// Strides that map a point of the operand's space to the element of the result it is reduced into.
+Dims ReducedStrides(const Dims& shape, const std::vector<int64_t>& dims) {
+  Dims kept = shape;
+  for (int64_t d : dims) kept[d] = 1;
+  Dims strides = ir::ContiguousStrides(kept);
+  for (int64_t d : dims) strides[d] = 0;
+  return strides;
+}
+
+// Terms that meet in one element of the result.
+int64_t TermCount(const Dims& shape, const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (int64_t d : dims) count *= shape[d];
+  return count;
+}
+
+// Of a reduction of n terms with fp32 (double for double) accumulators: 4·u·(2 + log2 n)·Σ|terms|.
+double SumError(DType accumulate, int64_t terms, double sum_of_magnitudes) {
+  const double u = UnitRoundoff(accumulate == DType::kDouble ? DType::kDouble : DType::kFloat);
+  return 4 * u * (2 + std::log2(std::max<double>(1, static_cast<double>(terms)))) *
+         sum_of_magnitudes;
+}
+
+double FloatIdentity(Op op) {
+  switch (op) {
+    case Op::kProd:
+      return 1;
+    case Op::kMax:
+      return -INFINITY;
+    case Op::kMin:
+      return INFINITY;
+    default:
+      return 0;
+  }
+}
+
+int64_t IntegerIdentity(Op op, DType dtype) {
+  const bool narrow = dtype == DType::kInt32;
+  switch (op) {
+    case Op::kProd:
+      return 1;
+    case Op::kMax:
+      if (dtype == DType::kBool) return 0;
+      return narrow ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+    case Op::kMin:
+      if (dtype == DType::kBool) return 1;
+      return narrow ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+    default:
+      return 0;
+  }
+}
+
+Op Combiner(Op op) {
+  switch (op) {
+    case Op::kProd:
+      return Op::kMul;
+    case Op::kMax:
+      return Op::kMaximum;
+    case Op::kMin:
+      return Op::kMinimum;
+    default:
+      return Op::kAdd;
+  }
+}
+
+double ElementAsDouble(const HostTensor& tensor, int64_t at) {
+  return IsFloat(tensor) ? tensor.floats[at] : static_cast<double>(tensor.integers[at]);
+}
+
+// A value that a correct kernel may have computed anywhere within its bound reaches the result
+// unchanged, except that each term's bound adds up (sum, prod) or the largest counts (max, min).
+void AddTermError(Op op, double value, double error, double other_factors, double& total) {
+  if (op == Op::kSum) {
+    total += error;
+  } else if (op == Op::kProd) {
+    total += value != 0 ? error / std::fabs(value) * std::fabs(other_factors) : error;
+  } else {
+    total = std::max(total, error);
+  }
+}
+
+}  // namespace
+
+void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
+  const HostTensor& operand = *operands_[0];
+  HostTensor& result = results[0];
+  const std::vector<int64_t>& dims = node_.attributes.Ints(AttributeKey::kDims);
+  const Dims& shape = operand.type.shape;
+  const std::array<Dims, 2> strides = {ir::ContiguousStrides(shape), ReducedStrides(shape, dims)};
+  const DType out = result.type.dtype;
+  const Op combine = Combiner(node_.op);
+
+  if (!IsFloat(result)) {
+    std::fill(result.integers.begin(), result.integers.end(), IntegerIdentity(node_.op, out));
+    ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
+      const int64_t term = IsFloat(operand)
+                               ? FloatToInteger(operand.floats[i], operand.type.dtype, out)
+                               : WrapInteger(operand.integers[i], out);
+      const int64_t pair[] = {result.integers[at[1]], term};
+      result.integers[at[1]] = PointwiseInteger(combine, out, pair);
+      if (options_.track_error)
+        result.error[at[1]] = std::max(result.error[at[1]], operand.error[i]);
+    });
+    return;
+  }
+
+  // Summed in double whatever the dtype, and rounded once.
+  std::vector<double> magnitudes(options_.track_error ? result.floats.size() : 0);
+  std::fill(result.floats.begin(), result.floats.end(), FloatIdentity(node_.op));
+  ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
+    const double pair[] = {result.floats[at[1]], ElementAsDouble(operand, static_cast<int64_t>(i))};
+    result.floats[at[1]] = PointwiseFloat(combine, DType::kDouble, pair);
+    if (options_.track_error) magnitudes[at[1]] += std::fabs(pair[1]);
+  });
+  if (options_.track_error) {
+    ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
+      AddTermError(node_.op, ElementAsDouble(operand, static_cast<int64_t>(i)), operand.error[i],
+                   result.floats[at[1]], result.error[at[1]]);
+    });
+    const int64_t terms = TermCount(shape, dims);
+    for (size_t i = 0; i < result.error.size(); ++i) {
+      if (node_.op == Op::kSum) result.error[i] += SumError(out, terms, magnitudes[i]);
+      if (node_.op == Op::kProd)
+        result.error[i] +=
+            SumError(out, terms, std::fabs(result.floats[i])) * static_cast<double>(terms);
+      result.error[i] += UnitRoundoff(out) * std::fabs(result.floats[i]);
+    }
+  }
+  for (double& value : result.floats) value = Rounded(out, value);
+}
+
+// var, var_mean, welford: mean first, then the centred sum of squares.
+void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
+  const HostTensor& operand = *operands_[0];
+  const std::vector<int64_t>& dims = node_.attributes.Ints(AttributeKey::kDims);
+  const Dims& shape = operand.type.shape;
+  const std::array<Dims, 2> strides = {ir::ContiguousStrides(shape), ReducedStrides(shape, dims)};
+  const int64_t terms = TermCount(shape, dims);
+  const size_t count = results[0].floats.size();
+  const auto n = static_cast<double>(terms);
+  std::vector<double> mean(count, 0.0), squares(count, 0.0), magnitude(count, 0.0),
+      error(count, 0.0);
+
+  ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
+    const double x = ElementAsDouble(operand, static_cast<int64_t>(i));
+    mean[at[1]] += x;
+    magnitude[at[1]] += std::fabs(x);
+    if (options_.track_error) error[at[1]] += operand.error[i];
+  });
+  for (double& m : mean) m /= n;  // nan for no terms, as torch
+  std::vector<double> square_error(count, 0.0);
+  const DType out = results[0].type.dtype;
+  std::vector<double> mean_error(count, 0.0);
+  for (size_t i = 0; i < count && options_.track_error; ++i) {
+    mean_error[i] = (error[i] + SumError(out, terms, magnitude[i])) / n +
+                    UnitRoundoff(out) * std::fabs(mean[i]);
+  }
+  ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
+    const double d = ElementAsDouble(operand, static_cast<int64_t>(i)) - mean[at[1]];
+    squares[at[1]] += d * d;
+    if (!options_.track_error) return;
+    const double e = operand.error[i] + mean_error[at[1]] + 2 * UnitRoundoff(out) * std::fabs(d);
+    square_error[at[1]] += (2 * std::fabs(d) + e) * e;
+  });
+  for (size_t i = 0; i < count && options_.track_error; ++i) {
+    square_error[i] += SumError(out, terms, squares[i]);
+  }
+
+  auto store = [&](HostTensor& result, const std::vector<double>& values,
+                   const std::vector<double>& errors) {
+    for (size_t i = 0; i < count; ++i) {
+      result.floats[i] = Rounded(result.type.dtype, values[i]);
+      if (options_.track_error)
+        result.error[i] = errors[i] + 2 * UnitRoundoff(out) * std::fabs(values[i]);
+    }
+  };
+  if (node_.op == Op::kWelford) {
+    store(results[0], mean, mean_error);
+    store(results[1], squares, square_error);
+    std::fill(results[2].integers.begin(), results[2].integers.end(), terms);
+    return;
+  }
+  // torch: a divisor below 0 counts as 0, so too few terms give nan or inf.
+  const double divisor = std::max<double>(
+      0, n - static_cast<double>(node_.attributes.Int(AttributeKey::kCorrection, 1)));
+  std::vector<double> variance(count);
+  for (size_t i = 0; i < count; ++i) {
+    variance[i] = squares[i] / divisor;
+    square_error[i] /= divisor;
+  }
+  store(results[0], variance, square_error);
+  if (node_.op == Op::kVarMean) store(results[1], mean, mean_error);
+}
+
+void NodeEvaluator::Move(HostTensor& result) const {
+  const HostTensor& operand = *operands_[0];
+  const Dims& shape = result.type.shape;
+  Dims strides(shape.size(), 0);
+  if (node_.op == Op::kBroadcastInDim) {
+    const Dims own = ir::ContiguousStrides(operand.type.shape);
+    const std::vector<int64_t>& to = node_.attributes.Ints(AttributeKey::kBroadcastDims);
+    for (size_t d = 0; d < to.size(); ++d) strides[to[d]] = operand.type.shape[d] == 1 ? 0 : own[d];
+  } else if (node_.op == Op::kExpand) {
+    strides = BroadcastStrides(operand.type.shape, shape);
+  } else {  // broadcast, squeeze: the same elements in the same order
+    strides = ir::ContiguousStrides(shape);
+  }
+  ForEachPoint(shape, std::array<Dims, 1>{strides}, [&](size_t i, const auto& at) {
+    if (IsFloat(result)) {
+      result.floats[i] = operand.floats[at[0]];
+    } else {
+      result.integers[i] = operand.integers[at[0]];
+    }
+    if (options_.track_error) result.error[i] = operand.error[at[0]];
+  });
+}
+
+}  // namespace fusiond::cpu

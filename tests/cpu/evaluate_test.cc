@@ -1,0 +1,145 @@
+#include "runtime/cpu/evaluate.h"
+
+#include <cmath>
+#include <random>
+
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::cpu {
+namespace {
+
+using ::fusiond::testing::StatusIs;
+using ir::AttributeKey;
+using ir::DType;
+using ir::Graph;
+using ir::Op;
+using ir::ValueId;
+
+HostTensor Tensor(DType dtype, const ir::Dims& shape, std::vector<double> values) {
+  HostTensor tensor;
+  tensor.type = ir::TensorType(dtype, shape);
+  tensor.floats = std::move(values);
+  return tensor;
+}
+
+class EvaluateTest : public ::testing::Test {
+ protected:
+  ValueId Input(DType dtype, const ir::Dims& shape) {
+    return *graph_.AddInput(ir::TensorType(dtype, shape));
+  }
+  ValueId Add(Op op, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
+    absl::StatusOr<ValueId> id = graph_.Add(op, operands, std::move(attributes));
+    EXPECT_TRUE(id.ok()) << id.status();
+    return id.value_or(0);
+  }
+  Graph graph_;
+};
+
+TEST_F(EvaluateTest, BroadcastsAndReducesOverSymbolicExtents) {
+  ValueId x = Input(DType::kFloat, {ir::kSymbolic, 3}), w = Input(DType::kFloat, {3});
+  ValueId product = Add(Op::kMul, {x, w});
+  graph_.AddOutput(Add(Op::kSum, {product}, {{AttributeKey::kDims, std::vector<int64_t>{1}}}));
+  graph_.AddOutput(
+      Add(Op::kMax, {product},
+          {{AttributeKey::kDims, std::vector<int64_t>{0}}, {AttributeKey::kKeepdim, true}}));
+  ASSERT_OK_AND_ASSIGN(std::vector<HostTensor> out,
+                       Evaluate(graph_, {Tensor(DType::kFloat, {2, 3}, {1, 2, 3, 4, 5, 6}),
+                                         Tensor(DType::kFloat, {3}, {1, 10, 100})}));
+  EXPECT_EQ(out[0].floats, (std::vector<double>{321, 654}));
+  EXPECT_EQ(out[1].floats, (std::vector<double>{4, 50, 600}));
+  EXPECT_EQ(out[1].type.shape, (ir::Dims{1, 3}));
+}
+
+TEST_F(EvaluateTest, NativePrecisionRoundsEveryStepAndDoubleNone) {
+  ValueId x = Input(DType::kFloat, {1});
+  ValueId narrow = Add(Op::kCast, {x}, {{AttributeKey::kDtype, DType::kBFloat16}});
+  graph_.AddOutput(Add(Op::kCast, {narrow}, {{AttributeKey::kDtype, DType::kFloat}}));
+  const HostTensor input = Tensor(DType::kFloat, {1}, {1 + 0x1p-10});
+  ASSERT_OK_AND_ASSIGN(auto native, Evaluate(graph_, {input}));
+  EXPECT_EQ(native[0].floats[0], 1);
+  EvaluateOptions options;
+  options.double_precision = true;
+  ASSERT_OK_AND_ASSIGN(auto exact, Evaluate(graph_, {input}, options));
+  EXPECT_EQ(exact[0].floats[0], 1 + 0x1p-10);
+}
+
+TEST_F(EvaluateTest, VarianceAndMeanMatchTheirDefinition) {
+  ValueId x = Input(DType::kDouble, {1, 4});
+  absl::StatusOr<ir::NodeId> node =
+      graph_.AddNode(Op::kVarMean, {x}, {{AttributeKey::kDims, std::vector<int64_t>{1}}});
+  ASSERT_TRUE(node.ok());
+  for (ValueId result : graph_.node(*node).results) graph_.AddOutput(result);
+  ASSERT_OK_AND_ASSIGN(auto out, Evaluate(graph_, {Tensor(DType::kDouble, {1, 4}, {1, 2, 3, 6})}));
+  EXPECT_DOUBLE_EQ(out[0].floats[0], 14.0 / 3);
+  EXPECT_DOUBLE_EQ(out[1].floats[0], 3);
+}
+
+TEST_F(EvaluateTest, EmptyReductionGivesTheIdentity) {
+  ValueId x = Input(DType::kFloat, {2, 0});
+  graph_.AddOutput(Add(Op::kSum, {x}, {{AttributeKey::kDims, std::vector<int64_t>{1}}}));
+  graph_.AddOutput(Add(Op::kMax, {x}, {{AttributeKey::kDims, std::vector<int64_t>{1}}}));
+  ASSERT_OK_AND_ASSIGN(auto out, Evaluate(graph_, {Tensor(DType::kFloat, {2, 0}, {})}));
+  EXPECT_EQ(out[0].floats, (std::vector<double>{0, 0}));
+  EXPECT_EQ(out[1].floats, (std::vector<double>{-INFINITY, -INFINITY}));
+}
+
+// The bound covers what a computation in the graph's own precision really gives, and is not
+// absurdly wide.
+TEST_F(EvaluateTest, ErrorBoundCoversNativeResults) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  ValueId x = Input(DType::kFloat, {4, 257});
+  ValueId square = Add(Op::kMul, {x, x});
+  ValueId mean =
+      Add(Op::kDiv,
+          {Add(Op::kSum, {square},
+               {{AttributeKey::kDims, std::vector<int64_t>{1}}, {AttributeKey::kKeepdim, true}}),
+           graph_.AddConstant(257.0, DType::kDouble)});
+  ValueId y = Add(Op::kMul, {x, Add(Op::kRsqrt, {mean})});
+  graph_.AddOutput(
+      Add(Op::kCast, {Add(Op::kTanh, {y})}, {{AttributeKey::kDtype, DType::kBFloat16}}));
+  std::vector<double> values(4 * 257);
+  for (double& v : values) v = static_cast<float>(normal(random));
+  const HostTensor input = Tensor(DType::kFloat, {4, 257}, values);
+  EvaluateOptions options;
+  options.double_precision = options.track_error = true;
+  ASSERT_OK_AND_ASSIGN(auto exact, Evaluate(graph_, {input}, options));
+  ASSERT_OK_AND_ASSIGN(auto native, Evaluate(graph_, {input}));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double bound = exact[0].error[i];
+    EXPECT_LE(std::fabs(native[0].floats[i] - exact[0].floats[i]), bound) << i;
+    EXPECT_LE(bound, 0x1p-7 * std::fabs(exact[0].floats[i])) << i;
+  }
+}
+
+TEST_F(EvaluateTest, ElementsAtADiscontinuityAreUndecided) {
+  ValueId x = Input(DType::kFloat, {2});
+  ValueId y = Add(Op::kMul, {x, graph_.AddConstant(1.0 / 3, DType::kDouble)});
+  ValueId positive = Add(Op::kGt, {y, graph_.AddConstant(1.0, DType::kDouble)});
+  graph_.AddOutput(Add(Op::kWhere, {positive, x, Add(Op::kNeg, {x})}));
+  EvaluateOptions options;
+  options.double_precision = options.track_error = true;
+  ASSERT_OK_AND_ASSIGN(auto out, Evaluate(graph_, {Tensor(DType::kFloat, {2}, {3, 5})}, options));
+  EXPECT_EQ(out[0].error[0], INFINITY);
+  EXPECT_LT(out[0].error[1], 1e-5);
+}
+
+TEST_F(EvaluateTest, WrongInputsAreNamed) {
+  ValueId x = Input(DType::kFloat, {2});
+  graph_.AddOutput(Add(Op::kNeg, {x}));
+  EXPECT_THAT(Evaluate(graph_, {}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             ::testing::HasSubstr("expected 1, given 0")));
+  EXPECT_THAT(Evaluate(graph_, {Tensor(DType::kDouble, {2}, {1, 2})}),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("expected f32")));
+  EXPECT_THAT(Evaluate(graph_, {Tensor(DType::kFloat, {3}, {1, 2, 3})}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EvaluateOptions options;
+  options.max_bytes = 16;
+  EXPECT_THAT(Evaluate(graph_, {Tensor(DType::kFloat, {2}, {1, 2})}, options),
+              StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("limit is 16")));
+}
+
+}  // namespace
+}  // namespace fusiond::cpu
