@@ -8,15 +8,15 @@
 #   FOLDER/demo.sh, lib.sh, tests/data/graphs/
 #
 # NVRTC and the CUDA driver are not in it: they are opened at run time, and a GPU host has its own.
-# Fails, leaving no folder, where a library is not found or the size passes 30 MB (38 MB with --with-tests).
+# Fails, leaving FOLDER as it was, where a library is not found or the size passes 30 MB (38 MB with --with-tests).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 . deploy/lib.sh
 
-preset=release limit_mb=30 targets=(programs)
+preset=release limit_mb=30
 if [ "${1:-}" = --with-tests ]; then
-  preset=gpu limit_mb=38 targets+=(gpu_programs)
+  preset=gpu limit_mb=38
   shift
 fi
 bundle=${1:-build/bundle}
@@ -31,18 +31,23 @@ libraries_of() {
   ldd "$@" | awk -v glibc="$GLIBC" '$2 == "=>" && $1 !~ glibc { print $1, $3 }' | sort -u
 }
 
-if [ "$preset" = release ]; then install_packages run; else install_packages run test; fi
-say "building the $preset preset"
-mkdir -p build
-build "$preset" "${targets[@]}" >build/bundle.log 2>&1 || { tail -n 30 build/bundle.log; exit 1; }
+if [ "$preset" = release ]; then
+  prepare_programs
+else
+  install_packages run test
+  say "building the gpu preset (log: build/gpu.log)"
+  mkdir -p build
+  build gpu programs gpu_programs >build/gpu.log 2>&1 || { tail -n 30 build/gpu.log; exit 1; }
+  PROGRAMS=build/gpu/bin
+fi
 
 work=$bundle.part
 rm -rf "$work"
 mkdir -p "$work/lib"
 shopt -s nullglob
-programs=("build/$preset"/bin/*)
-[ "$preset" = gpu ] && programs+=("build/$preset"/gpu/*)
-[ "${#programs[@]}" -gt 0 ] || fail "build/$preset holds no programs"
+programs=("$PROGRAMS"/*)
+[ "$preset" = release ] || programs+=(build/gpu/gpu/*)
+[ "${#programs[@]}" -gt 0 ] || fail "$PROGRAMS holds no programs"
 for program in "${programs[@]}"; do
   strip -o "$work/$(basename "$program")" "$program"
 done

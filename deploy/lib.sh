@@ -3,12 +3,15 @@
 #   install_packages SECTION…  packages of deploy/packages.txt that are missing, through apt
 #   install_nvrtc              NVIDIA's compiler library into build/nvrtc, unless this machine has one
 #   build PRESET [TARGET…]     configures and builds one preset of CMakePresets.json
+#   prepare_programs           all three for the release preset; sets PROGRAMS to the folder of the programs
 #
+# FUSIOND_ROOT is the checkout, or the bundle that this file stands in; a bundle installs and builds nothing.
 # Nothing here stops a caller for want of root, apt or a network: what is missing is printed with the line that
 # installs it, and the build is tried with what is there. A second run changes nothing and takes seconds.
 # shellcheck shell=bash
 
-FUSIOND_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+FUSIOND_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[ -x "$FUSIOND_ROOT/fusiond" ] || FUSIOND_ROOT=$(dirname "$FUSIOND_ROOT")
 
 # The wheel of the only CUDA part that compiling needs; 13.0 is the release of the drivers we test with.
 NVRTC_WHEEL="nvidia-cuda-nvrtc==13.0.88"
@@ -105,15 +108,16 @@ install_nvrtc() {
     warn "no libnvrtc found, and the pinned wheel is for x86-64: CUDA kernels cannot be compiled here"
     return 0
   fi
-  python3 -m pip --version >/dev/null 2>&1 || install_packages nvrtc
-  say "NVRTC: no CUDA found; fetching $NVRTC_WHEEL (87 MB) into build/nvrtc"
-  if fetch_nvrtc "$target"; then
-    return 0
+  has_pip || install_packages nvrtc
+  if has_pip; then
+    say "NVRTC: no CUDA found; fetching $NVRTC_WHEEL (87 MB) into build/nvrtc"
+    fetch_nvrtc "$target" && return 0
   fi
   warn "no libnvrtc found and none could be fetched: CUDA kernels cannot be compiled here"
-  warn "install the CUDA toolkit, or:  python3 -m pip install $NVRTC_WHEEL"
-  warn "going on without it"
+  warn "install the CUDA toolkit, or run this again with pip installed and PyPI in reach; going on without"
 }
+
+has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 
 # fetch_nvrtc TARGET: the pinned wheel's two libraries, complete or not at all.
 fetch_nvrtc() {
@@ -121,7 +125,7 @@ fetch_nvrtc() {
   rm -rf "$work"
   mkdir -p "$work"
   printf '%s --hash=sha256:%s\n' "$NVRTC_WHEEL" "$NVRTC_WHEEL_SHA256" >"$work/requirements.txt"
-  python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
+  python3 -m pip download -q --retries 1 --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
     --platform manylinux2014_x86_64 --dest "$work" -r "$work/requirements.txt" </dev/null || return 1
   python3 - "$work" <<'PYTHON' || return 1
 import glob, os, shutil, sys, zipfile
@@ -148,4 +152,21 @@ build() {
   fi
   (cd "$FUSIOND_ROOT" && cmake --preset "$preset" "${launcher[@]}" &&
     cmake --build "build/$preset" ${@:+--target "$@"}) </dev/null
+}
+
+# shellcheck disable=SC2034  # PROGRAMS is for the caller
+prepare_programs() {
+  if [ -x "$FUSIOND_ROOT/fusiond" ]; then
+    PROGRAMS=$FUSIOND_ROOT
+    return 0
+  fi
+  PROGRAMS=$FUSIOND_ROOT/build/release/bin
+  mkdir -p "$FUSIOND_ROOT/build"
+  install_packages run
+  install_nvrtc
+  say "building (log: build/release.log)"
+  build release programs >"$FUSIOND_ROOT/build/release.log" 2>&1 && return 0
+  tail -n 30 "$FUSIOND_ROOT/build/release.log" >&2
+  warn "the build failed; if packages are missing above, they are the likely reason"
+  return 1
 }

@@ -64,6 +64,7 @@ stage build-asan build asan
 stage build-tsan build tsan tsan_tests
 stage test-tsan test_tsan
 stage build-release build release
+[ ! -d build/release/bin ] || stage bundle bash deploy/bundle.sh build/ci/bundle
 if [ -n "$nightly" ]; then
   export FUSIOND_NIGHTLY=1  # tests that sample their cases take all of them
   stage clang-tidy tidy

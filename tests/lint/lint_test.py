@@ -63,6 +63,8 @@ class LintTest(unittest.TestCase):
         self.assert_one(rules.sources(self.tree(runtime__CMakeLists_dot_txt="file(GLOB x *)",
                                                 CMakeLists_dot_txt=top)), "globs")
         self.assert_one(rules.sources(self.tree(runtime__CMakeLists_dot_txt="", CMakeLists_dot_txt="")), "reaches")
+        self.assertEqual(rules.sources(self.tree(proto__v1__a_dot_proto="", proto__targets_dot_cmake="l(proto/v1/a.proto)",
+                                                 CMakeLists_dot_txt="include(proto/targets.cmake)")), [])
         self.assertEqual(rules.sources(self.tree(runtime__x__a_dot_cc="", runtime__CMakeLists_dot_txt="l(x/a.cc)",
                                                  CMakeLists_dot_txt=top)), [])
 

@@ -77,20 +77,20 @@ def includes(tree, table_text=None):
 
 
 def sources(tree):
-    """Each source is listed in a CMakeLists.txt of its folder or above; each CMakeLists.txt is reached; nothing globs."""
-    findings, lists = [], {}
+    """Each source is listed in a CMake file of its folder or above; each CMakeLists.txt is reached; nothing globs."""
+    findings, lists, words = [], [], {}
     for name in tree.files:
         if os.path.basename(name) == "CMakeLists.txt" or name.endswith(".cmake"):
             text = "\n".join(line.split("#")[0] for _, line in tree.lines(name))
-            lists[name] = text
+            lists.append(name)
+            words.setdefault(os.path.dirname(name), set()).update(re.split(r'[\s()"]+', text))
             if re.search(r"\bfile\s*\(\s*GLOB", text, re.IGNORECASE) or "aux_source_directory" in text:
                 findings.append(f"{name}:1: globs; list the sources")
-    words = {name: set(re.split(r'[\s()"]+', text)) for name, text in lists.items()}
 
     def listed(path):
         folder = os.path.dirname(path)
         while True:
-            if os.path.relpath(path, folder or ".") in words.get(os.path.join(folder, "CMakeLists.txt"), ()):
+            if {path, os.path.relpath(path, folder or ".")} & words.get(folder, set()):
                 return True
             if not folder:
                 return False
@@ -98,7 +98,7 @@ def sources(tree):
 
     for name in tree.select(".cc", ".cuh", ".proto"):
         if not listed(name):
-            findings.append(f"{name}:1: listed in no CMakeLists.txt")
+            findings.append(f"{name}:1: listed in no CMake file")
     for name in lists:
         folder = os.path.dirname(name)
         if folder and os.path.basename(name) == "CMakeLists.txt" and not listed(folder):
