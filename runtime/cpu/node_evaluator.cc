@@ -54,7 +54,14 @@ struct Operand {
     if (IsFloat(*tensor)) return FloatToInteger(tensor->floats[at], tensor->type.dtype, compute);
     return WrapInteger(tensor->integers[at], compute);
   }
-  double Error(int64_t at) const { return tensor->error.empty() ? 0 : tensor->error[at]; }
+  // The operand's bound, and the rounding of its conversion to a narrower compute type.
+  double Error(int64_t at) const {
+    if (tensor->error.empty()) return 0;
+    if (UnitRoundoff(compute) <= UnitRoundoff(tensor->type.dtype) && IsFloat(*tensor)) {
+      return tensor->error[at];
+    }
+    return tensor->error[at] + UnitRoundoff(compute) * std::fabs(Float(at));
+  }
 };
 
 bool IsPredicate(Op op) {
