@@ -1,0 +1,297 @@
+#include "tests/support/random_graph.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "compiler/ir/specialise.h"
+#include "runtime/base/check.h"
+
+namespace fusiond::testing {
+namespace {
+
+using ir::AttributeKey;
+using ir::Attributes;
+using ir::Dims;
+using ir::DType;
+using ir::Graph;
+using ir::Op;
+using ir::Type;
+using ir::ValueId;
+
+using Ints = std::vector<int64_t>;
+
+// Proposes nodes at random and keeps those that type inference and Specialise accept.
+class Generator {
+ public:
+  Generator(uint64_t seed, const RandomGraphOptions& options)
+      : options_(options), random_(seed), ops_(options.ops) {
+    for (const ir::OpInfo& info : ir::OpTable()) {
+      if (options.ops.empty() && info.op != Op::kInput) ops_.push_back(info.op);
+    }
+    space_.resize(Below(options.max_rank + 1));
+    for (int64_t& extent : space_) extent = Between(1, options.max_extent);
+    if (options.zero_size && !space_.empty() && OneIn(10)) space_[Below(space_.size())] = 0;
+  }
+
+  RandomGraph Run() {
+    const int inputs = static_cast<int>(Between(1, options_.max_inputs));
+    for (int i = 0; i < inputs; ++i) AddInput(i == 0);
+    const int64_t nodes = Between(options_.min_nodes, options_.max_nodes);
+    for (int64_t made = 0, tries = 0; made < nodes && tries < 100 * nodes; ++tries) {
+      if (TryNode()) ++made;
+    }
+    AddOutputs();
+    return std::move(result_);
+  }
+
+ private:
+  uint64_t Below(uint64_t bound) { return random_() % bound; }
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(Below(static_cast<uint64_t>(high - low + 1)));
+  }
+  bool OneIn(uint64_t n) { return Below(n) == 0; }
+  DType AnyDType() { return options_.dtypes[Below(options_.dtypes.size())]; }
+
+  // An input's extents are the last ones of the iteration space, or 1.
+  void AddInput(bool full) {
+    Graph& graph = result_.graph;
+    if (!full && options_.scalar_inputs && OneIn(6)) {
+      FUSIOND_CHECK(graph.AddInput(ir::ScalarType(AnyDType())).ok());
+      result_.extents.emplace_back();
+      return;
+    }
+    const size_t rank = full || OneIn(2) ? space_.size() : Below(space_.size() + 1);
+    Dims extents(space_.end() - static_cast<int64_t>(rank), space_.end());
+    for (int64_t& extent : extents) {
+      if (!full && OneIn(4)) extent = 1;
+    }
+    Dims declared = extents;
+    for (int64_t& extent : declared) {
+      // A symbolic dim of extent 1 would not broadcast.
+      if (options_.symbolic && extent != 1 && OneIn(2)) extent = ir::kSymbolic;
+    }
+    Attributes attributes;
+    if (rank == 0 && OneIn(4)) attributes.Set(AttributeKey::kHost, true);
+    if (options_.strided_inputs && rank > 0 && OneIn(3)) Stride(declared, attributes);
+    FUSIOND_CHECK(graph.AddInput(ir::TensorType(AnyDType(), declared), std::move(attributes)).ok());
+    result_.extents.push_back(extents);
+  }
+
+  void Stride(const Dims& declared, Attributes& attributes) {
+    const auto rank = static_cast<int64_t>(declared.size());
+    Ints stride_order(declared.size());
+    std::iota(stride_order.rbegin(), stride_order.rend(), 0);
+    if (OneIn(2)) {
+      for (size_t i = stride_order.size(); i > 1; --i) {
+        std::swap(stride_order[i - 1], stride_order[Below(i)]);
+      }
+    }
+    Ints contiguity(declared.size());
+    for (int64_t d = 0; d < rank; ++d) {
+      int64_t& entry = contiguity[static_cast<size_t>(rank - 1 - stride_order[d])];
+      entry = declared[d] == 1 || OneIn(6) ? ir::kBroadcastDim
+              : OneIn(4)                   ? ir::kNotContiguous
+                                           : ir::kContiguous;
+    }
+    attributes.Set(AttributeKey::kStrideOrder, std::move(stride_order));
+    attributes.Set(AttributeKey::kContiguity, std::move(contiguity));
+  }
+
+  bool TryNode() {
+    RandomGraph before = result_;
+    const Op op = ops_[Below(ops_.size())];
+    if (op == Op::kConstant) {
+      AddConstant();
+      return true;
+    }
+    Attributes attributes;
+    absl::InlinedVector<ValueId, 4> operands;
+    Propose(op, operands, attributes);
+    if (result_.graph.AddNode(op, operands, std::move(attributes)).ok() &&
+        ir::Specialise(result_.graph, result_.extents).ok()) {
+      return true;
+    }
+    result_ = std::move(before);
+    return false;
+  }
+
+  ValueId AddConstant() {
+    const DType dtype = AnyDType();
+    if (dtype == DType::kBool) return result_.graph.AddConstant(OneIn(2), dtype);
+    if (ir::IsInteger(dtype)) return result_.graph.AddConstant(Between(-4, 4), dtype);
+    constexpr double kValues[] = {0.0, 0.5, 1.0, 2.0, -1.0, 3.0, 1e-5, -0.125};
+    return result_.graph.AddConstant(kValues[Below(std::size(kValues))], dtype);
+  }
+
+  // Later values are likelier, so that graphs grow deep.
+  ValueId AnyValue() {
+    const size_t count = result_.graph.value_count();
+    return static_cast<ValueId>(std::max(Below(count), Below(count)));
+  }
+
+  void Propose(Op op, absl::InlinedVector<ValueId, 4>& operands, Attributes& attributes) {
+    const ir::OpInfo& info = ir::Info(op);
+    if (op == Op::kFull) {
+      operands.push_back(AddConstant());
+      attributes.Set(AttributeKey::kDtype, AnyDType());
+      ProposeShape(Dims(space_), operands, attributes);
+      return;
+    }
+    for (int i = 0; i < info.min_operands; ++i) {
+      operands.push_back(i > 0 && OneIn(4) ? AddConstant() : AnyValue());
+    }
+    const Type type = result_.graph.type(operands[0]);
+    switch (info.op_class) {
+      case ir::OpClass::kReduction:
+        ProposeReduction(op, type, attributes);
+        break;
+      case ir::OpClass::kMetadata:
+        attributes.Set(AttributeKey::kDims, Ints{Between(0, std::max(0, type.rank() - 1))});
+        break;
+      case ir::OpClass::kShape:
+        ProposeShapeOp(op, type, operands, attributes);
+        break;
+      default:
+        if (op == Op::kCast) attributes.Set(AttributeKey::kDtype, AnyDType());
+    }
+  }
+
+  void ProposeReduction(Op op, const Type& type, Attributes& attributes) {
+    Ints dims;
+    for (int64_t d = 0; d < type.rank(); ++d) {
+      if (OneIn(2)) dims.push_back(d);
+    }
+    attributes.Set(AttributeKey::kDims, std::move(dims));
+    if (op == Op::kWelford) return;
+    attributes.Set(AttributeKey::kKeepdim, OneIn(2));
+    if (op == Op::kVar || op == Op::kVarMean) {
+      attributes.Set(AttributeKey::kCorrection, Between(0, 1));
+    }
+    if ((op == Op::kSum || op == Op::kProd) && OneIn(4)) {
+      attributes.Set(AttributeKey::kDtype, AnyDType());
+    }
+  }
+
+  void ProposeShapeOp(Op op, const Type& type, absl::InlinedVector<ValueId, 4>& operands,
+                      Attributes& attributes) {
+    if (op == Op::kSqueeze) {
+      Ints dims;
+      for (int64_t d = 0; d < type.rank(); ++d) {
+        if (type.shape[d] == 1 && !OneIn(4)) dims.push_back(d);
+      }
+      attributes.Set(AttributeKey::kDims, std::move(dims));
+      return;
+    }
+    if (op == Op::kExpand) {
+      Ints shape(type.shape.begin(), type.shape.end());
+      for (int64_t& extent : shape) {
+        if (OneIn(3)) extent = ir::kSymbolic;  // keep
+        if (extent == 1 && OneIn(2)) extent = Between(0, options_.max_extent);
+      }
+      attributes.Set(AttributeKey::kShape, std::move(shape));
+      return;
+    }
+    // Broadcasts: the operand's dims with new ones between them.
+    std::vector<bool> is_new;
+    Dims shape;
+    Ints dims;
+    for (int d = 0; d <= type.rank(); ++d) {
+      while (OneIn(4) && shape.size() < 8) {
+        is_new.push_back(true);
+        shape.push_back(space_.empty() ? 2 : space_[Below(space_.size())]);
+      }
+      if (d == type.rank()) break;
+      is_new.push_back(false);
+      dims.push_back(static_cast<int64_t>(shape.size()));
+      shape.push_back(type.shape[d] == 1 && OneIn(2) ? options_.max_extent : type.shape[d]);
+    }
+    if (op == Op::kBroadcast) {
+      attributes.Set(AttributeKey::kIsBroadcastDim, std::move(is_new));
+      return;
+    }
+    attributes.Set(AttributeKey::kBroadcastDims, std::move(dims));
+    ProposeShape(shape, operands, attributes);
+  }
+
+  // Attribute shape; some symbolic extents with the size ops or constants that give them.
+  void ProposeShape(const Dims& shape, absl::InlinedVector<ValueId, 4>& operands,
+                    Attributes& attributes) {
+    Ints written(shape.begin(), shape.end());
+    for (size_t d = 0; d < written.size(); ++d) {
+      if (written[d] != ir::kSymbolic && !(options_.symbolic && OneIn(3))) continue;
+      operands.push_back(written[d] == ir::kSymbolic
+                             ? SizeOf(operands[0])
+                             : result_.graph.AddConstant(written[d], DType::kInt));
+      written[d] = ir::kSymbolic;
+    }
+    attributes.Set(AttributeKey::kShape, std::move(written));
+  }
+
+  // The size of some symbolic dim; Specialise tells whether it was the right one.
+  ValueId SizeOf(ValueId value) {
+    const Dims shape = result_.graph.type(value).shape;
+    std::vector<int64_t> dims;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == ir::kSymbolic) dims.push_back(static_cast<int64_t>(d));
+    }
+    if (dims.empty()) return value;
+    return *result_.graph.Add(Op::kSize, {value},
+                              {{AttributeKey::kDims, Ints{dims[Below(dims.size())]}}});
+  }
+
+  // The tensors that nothing uses, and now and then one that is used; at most six.
+  void AddOutputs() {
+    Graph& graph = result_.graph;
+    const std::vector<uint32_t> uses = graph.UseCounts();
+    for (ValueId id = 0; id < graph.value_count(); ++id) {
+      if (graph.type(id).scalar || graph.outputs().size() == 6) continue;
+      if (uses[id] == 0 || OneIn(8)) graph.AddOutput(id, Alias(id));
+    }
+    if (graph.outputs().empty()) graph.AddOutput(graph.inputs()[0]);
+  }
+
+  std::optional<uint32_t> Alias(ValueId id) {
+    const Graph& graph = result_.graph;
+    if (!options_.aliases || !OneIn(3)) return std::nullopt;
+    for (uint32_t i = 0; i < graph.inputs().size(); ++i) {
+      const Type& input = graph.type(graph.inputs()[i]);
+      const bool taken = std::any_of(graph.outputs().begin(), graph.outputs().end(),
+                                     [i](const auto& output) { return output.alias_input == i; });
+      const bool host = graph.producer(graph.inputs()[i]).attributes.Bool(AttributeKey::kHost);
+      const bool expanded = std::count(input.strides.begin(), input.strides.end(), 0) > 0;
+      if (!taken && !host && !expanded && !input.scalar && input.dtype == graph.type(id).dtype &&
+          input.shape == graph.type(id).shape) {
+        return i;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const RandomGraphOptions& options_;
+  std::mt19937_64 random_;
+  std::vector<Op> ops_;
+  Dims space_;  // the extents that most values have
+  RandomGraph result_;
+};
+
+}  // namespace
+
+RandomGraph MakeRandomGraph(uint64_t seed, const RandomGraphOptions& options) {
+  return Generator(seed, options).Run();
+}
+
+uint64_t TestSeed() {
+  uint64_t seed = std::random_device()();
+  const char* given = std::getenv("FUSIOND_TEST_SEED");
+  if (given != nullptr) FUSIOND_CHECK(absl::SimpleAtoi(given, &seed));
+  std::printf("FUSIOND_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+}  // namespace fusiond::testing
