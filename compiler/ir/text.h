@@ -18,6 +18,7 @@
 #define FUSIOND_COMPILER_IR_TEXT_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -34,6 +35,10 @@ std::string Print(const Type& type);
 // INVALID_ARGUMENT "line:column: …" for malformed text and for every rule a node breaks;
 // RESOURCE_EXHAUSTED names the limit and the actual value.
 absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits = {});
+
+// Shapes of the inputs, in order, as people write them on command lines: "2048x8192,8192,,4" is
+// [2048,8192], [8192], [] (a scalar or a tensor of rank 0), [4]. INVALID_ARGUMENT names the entry.
+absl::StatusOr<std::vector<Dims>> ParseExtents(absl::string_view text);
 
 }  // namespace fusiond::ir
 
