@@ -1,0 +1,59 @@
+// Opening the LevelDB data base, come what may.
+//
+// Damage is repaired once; what cannot be repaired is moved aside, to `<folder>.damaged` (in place
+// of an earlier one), and an empty data base takes its place: a cache that starts cold is better
+// than a daemon that does not start. Errors of the disk itself (full, read-only, no permission)
+// move nothing.
+//
+// Requires: the caller holds the lock of the state folder (LevelDB's repair takes none).
+// Thread-safety: thread-compatible. Cost: replays the log (a few MB); a repair reads everything.
+#ifndef FUSIOND_SERVER_CACHE_DATABASE_H_
+#define FUSIOND_SERVER_CACHE_DATABASE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "leveldb/cache.h"
+#include "leveldb/db.h"
+#include "leveldb/env.h"
+#include "leveldb/filter_policy.h"
+#include "leveldb/options.h"
+
+namespace fusiond::cache {
+
+class DatabaseOpener {
+ public:
+  // What happened, for the log.
+  using Log = std::function<void(absl::string_view)>;
+
+  // `env` must outlive the opener and every data base from it; the opener must outlive those too.
+  DatabaseOpener(std::string folder, size_t block_cache_bytes, leveldb::Env* env, Log log);
+
+  struct Opened {
+    std::unique_ptr<leveldb::DB> db;
+    bool repaired = false;
+    bool moved_aside = false;
+  };
+  // `repair_first` after damage was met in an open data base. UNAVAILABLE: the disk refuses.
+  absl::StatusOr<Opened> Open(bool repair_first);
+
+ private:
+  leveldb::Status TryOpen(std::unique_ptr<leveldb::DB>& db);
+  absl::Status MoveAside();
+
+  const std::string folder_;
+  const Log log_;
+  const std::unique_ptr<const leveldb::FilterPolicy> bloom_filter_;
+  const std::unique_ptr<leveldb::Cache> block_cache_;
+  leveldb::Options options_;
+};
+
+// Whether the bytes are at fault, and not the disk's state.
+bool IsDamage(const leveldb::Status& status);
+
+}  // namespace fusiond::cache
+
+#endif  // FUSIOND_SERVER_CACHE_DATABASE_H_
