@@ -105,7 +105,7 @@ absl::Status CheckInputs(const Executable& executable, absl::Span<const TensorAr
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorArg& input = inputs[i];
-    const uint32_t rank = executable.inputs[i].rank;
+    const uint32_t rank = executable.inputs[i].rank();
     if (input.shape.size() != rank || input.strides.size() != rank) {
       return absl::InvalidArgumentError(
           absl::StrCat("input ", i, ": expected rank ", rank, ", given ", input.shape.size(),

@@ -33,7 +33,11 @@ struct InputSpec {
   DType dtype = DType::kFloat;
   bool scalar = false;  // passed by value, 8 bytes: i64, f64, or bool as 0/1
   MemorySpace space = MemorySpace::kDevice;
-  uint32_t rank = 0;
+  std::vector<int64_t> shape;  // extents; -1 = given at launch
+  std::vector<int64_t>
+      strides;  // elements, as compiled for; -1 = any (a remote launch takes row-major)
+
+  uint32_t rank() const { return static_cast<uint32_t>(shape.size()); }
   bool operator==(const InputSpec&) const = default;
 };
 

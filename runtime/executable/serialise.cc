@@ -140,7 +140,7 @@ bool IsDType(DType dtype) { return dtype >= DType::kBool && dtype <= DType::kDou
 absl::Status CheckFormula(const Executable& executable, const Formula& formula) {
   static constexpr int64_t kOnes[kMaxRank] = {1, 1, 1, 1, 1, 1, 1, 1};
   std::vector<absl::Span<const int64_t>> shapes;
-  for (const InputSpec& input : executable.inputs) shapes.emplace_back(kOnes, input.rank);
+  for (const InputSpec& input : executable.inputs) shapes.emplace_back(kOnes, input.rank());
   return formula.Evaluate(shapes, 1).status();
 }
 
@@ -209,8 +209,23 @@ absl::Status CheckGuard(const Executable& e, const Guard& guard) {
       Rule(guard.input < e.inputs.size(), "guard's input", e.inputs.size(), guard.input));
   const bool about_dim = guard.kind <= Guard::Kind::kStrideDivisible;
   if (!about_dim) return absl::OkStatus();
-  return Rule(guard.dim < e.inputs[guard.input].rank, "guard's dim", e.inputs[guard.input].rank,
+  return Rule(guard.dim < e.inputs[guard.input].rank(), "guard's dim", e.inputs[guard.input].rank(),
               guard.dim);
+}
+
+absl::Status CheckInput(const InputSpec& input) {
+  FUSIOND_RETURN_IF_ERROR(Rule(IsDType(input.dtype), "dtype", static_cast<int>(DType::kDouble),
+                               static_cast<int>(input.dtype)));
+  const int64_t limit = input.scalar ? 0 : kMaxRank;
+  FUSIOND_RETURN_IF_ERROR(Rule(input.rank() <= limit, "input rank", limit, input.rank()));
+  FUSIOND_RETURN_IF_ERROR(Rule(input.strides.size() == input.shape.size(), "input strides",
+                               input.rank(), input.strides.size()));
+  for (uint32_t d = 0; d < input.rank(); ++d) {
+    FUSIOND_RETURN_IF_ERROR(Rule(input.shape[d] >= -1, "extent (at least)", -1, input.shape[d]));
+    FUSIOND_RETURN_IF_ERROR(
+        Rule(input.strides[d] >= -1, "stride (at least)", -1, input.strides[d]));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOutput(const Executable& e, const OutputSpec& output) {
@@ -240,7 +255,8 @@ std::string Serialise(const Executable& executable) {
     to->set_dtype(static_cast<uint32_t>(input.dtype));
     to->set_scalar(input.scalar);
     to->set_host(input.space == MemorySpace::kHost);
-    to->set_rank(input.rank);
+    to->mutable_shape()->Add(input.shape.begin(), input.shape.end());
+    to->mutable_strides()->Add(input.strides.begin(), input.strides.end());
   }
   for (const OutputSpec& output : executable.outputs) {
     v1::OutputSpec* to = out.add_outputs();
@@ -304,7 +320,8 @@ absl::StatusOr<Executable> Deserialise(absl::string_view bytes) {
     e.inputs.push_back({.dtype = static_cast<DType>(input.dtype()),
                         .scalar = input.scalar(),
                         .space = input.host() ? MemorySpace::kHost : MemorySpace::kDevice,
-                        .rank = input.rank()});
+                        .shape = {input.shape().begin(), input.shape().end()},
+                        .strides = {input.strides().begin(), input.strides().end()}});
   }
   for (const v1::OutputSpec& output : from.outputs()) {
     OutputSpec spec;
@@ -347,12 +364,7 @@ absl::Status Validate(const Executable& e) {
                                "inputs and outputs", kMaxInputsAndOutputs,
                                e.inputs.size() + e.outputs.size()));
   FUSIOND_RETURN_IF_ERROR(Rule(e.steps.size() <= kMaxSteps, "steps", kMaxSteps, e.steps.size()));
-  for (const InputSpec& input : e.inputs) {
-    FUSIOND_RETURN_IF_ERROR(Rule(IsDType(input.dtype), "dtype", static_cast<int>(DType::kDouble),
-                                 static_cast<int>(input.dtype)));
-    FUSIOND_RETURN_IF_ERROR(Rule(input.rank <= kMaxRank && !(input.scalar && input.rank > 0),
-                                 "input rank", input.scalar ? 0 : kMaxRank, input.rank));
-  }
+  for (const InputSpec& input : e.inputs) FUSIOND_RETURN_IF_ERROR(CheckInput(input));
   for (const OutputSpec& output : e.outputs) FUSIOND_RETURN_IF_ERROR(CheckOutput(e, output));
   for (const Guard& guard : e.guards) FUSIOND_RETURN_IF_ERROR(CheckGuard(e, guard));
   for (const Step& step : e.steps) FUSIOND_RETURN_IF_ERROR(CheckStep(e, step));

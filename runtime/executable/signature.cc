@@ -37,10 +37,9 @@ absl::StatusOr<SignatureInput> TakeInput(absl::string_view* bytes) {
     return absl::InvalidArgumentError(absl::StrCat("signature: dtype ", dtype, ", flags ", flags,
                                                    ", rank ", rank, " out of range"));
   }
-  input.spec.dtype = static_cast<DType>(dtype);
-  input.spec.scalar = (flags & kScalarFlag) != 0;
-  input.spec.space = (flags & kHostFlag) != 0 ? MemorySpace::kHost : MemorySpace::kDevice;
-  input.spec.rank = static_cast<uint32_t>(rank);
+  input.dtype = static_cast<DType>(dtype);
+  input.scalar = (flags & kScalarFlag) != 0;
+  input.space = (flags & kHostFlag) != 0 ? MemorySpace::kHost : MemorySpace::kDevice;
   for (uint64_t d = 0; d < rank; ++d) {
     FUSIOND_ASSIGN_OR_RETURN(uint64_t present, Take(bytes, 1));
     FUSIOND_ASSIGN_OR_RETURN(uint64_t extent, Take(bytes, 8));
@@ -60,11 +59,10 @@ std::string Signature::Encode() const {
   Put(kEncodingVersion, 4, &out);
   Put(inputs.size(), 4, &out);
   for (const SignatureInput& input : inputs) {
-    Put(static_cast<uint8_t>(input.spec.dtype), 1, &out);
-    Put((input.spec.scalar ? kScalarFlag : 0) |
-            (input.spec.space == MemorySpace::kHost ? kHostFlag : 0),
-        1, &out);
-    Put(input.spec.rank, 1, &out);
+    Put(static_cast<uint8_t>(input.dtype), 1, &out);
+    Put((input.scalar ? kScalarFlag : 0) | (input.space == MemorySpace::kHost ? kHostFlag : 0), 1,
+        &out);
+    Put(input.extents.size(), 1, &out);
     for (const std::optional<int64_t>& extent : input.extents) {
       Put(extent.has_value() ? 1 : 0, 1, &out);
       Put(static_cast<uint64_t>(extent.value_or(0)), 8, &out);
@@ -95,14 +93,14 @@ absl::StatusOr<Signature> Signature::Decode(absl::string_view bytes) {
 
 std::string Signature::ToString() const {
   return absl::StrJoin(inputs, ", ", [](std::string* out, const SignatureInput& input) {
-    absl::StrAppend(out, base::DTypeName(input.spec.dtype));
-    if (input.spec.scalar) return;
+    absl::StrAppend(out, base::DTypeName(input.dtype));
+    if (input.scalar) return;
     absl::StrAppend(out, "[",
                     absl::StrJoin(input.extents, ",",
                                   [](std::string* o, const std::optional<int64_t>& extent) {
                                     absl::StrAppend(o, extent ? absl::StrCat(*extent) : ".");
                                   }),
-                    "]", input.spec.space == MemorySpace::kHost ? "@host" : "");
+                    "]", input.space == MemorySpace::kHost ? "@host" : "");
   });
 }
 

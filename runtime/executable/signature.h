@@ -15,7 +15,9 @@
 namespace fusiond::executable {
 
 struct SignatureInput {
-  InputSpec spec;
+  DType dtype = DType::kFloat;
+  bool scalar = false;
+  MemorySpace space = MemorySpace::kDevice;
   // One entry a dim; nullopt where the graph states the extent, so that it is not repeated.
   std::vector<std::optional<int64_t>> extents;
   bool operator==(const SignatureInput&) const = default;

@@ -11,8 +11,8 @@ inline Executable SampleExecutable() {
   Executable e;
   e.arch = "sm_90a";
   e.profile = "h200";
-  e.inputs = {{DType::kBFloat16, false, MemorySpace::kDevice, 2},
-              {DType::kDouble, true, MemorySpace::kDevice, 0}};
+  e.inputs = {{DType::kBFloat16, false, MemorySpace::kDevice, {-1, -1}, {-1, 1}},
+              {DType::kDouble, true, MemorySpace::kDevice, {}, {}}};
   OutputSpec fresh;
   fresh.dtype = DType::kFloat;
   fresh.shape = {Formula::Extent(0, 0), Formula::Extent(0, 1)};

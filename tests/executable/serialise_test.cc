@@ -48,7 +48,10 @@ TEST(SerialiseTest, BrokenRulesAreNamed) {
   refused([](Executable& e) { e.outputs[0].strides.pop_back(); }, "output rank");
   refused([](Executable& e) { e.outputs[1].alias_input = 12; }, "alias");
   refused([](Executable& e) { e.workspace_alignment = 3; }, "workspace alignment");
-  refused([](Executable& e) { e.inputs[0].rank = 9; }, "input rank");
+  refused([](Executable& e) { e.inputs[0].shape.resize(9), e.inputs[0].strides.resize(9); },
+          "input rank");
+  refused([](Executable& e) { e.inputs[0].strides.pop_back(); }, "input strides");
+  refused([](Executable& e) { e.inputs[0].shape[1] = -2; }, "extent (at least)");
   refused([](Executable& e) { e.inputs[0].dtype = static_cast<DType>(99); }, "dtype");
 }
 

@@ -11,10 +11,9 @@ using ::fusiond::testing::StatusIs;
 
 Signature Sample() {
   Signature signature;
-  signature.inputs.push_back(
-      {{DType::kBFloat16, false, MemorySpace::kDevice, 2}, {2048, std::nullopt}});
-  signature.inputs.push_back({{DType::kDouble, true, MemorySpace::kDevice, 0}, {}});
-  signature.inputs.push_back({{DType::kFloat, false, MemorySpace::kHost, 0}, {}});
+  signature.inputs.push_back({DType::kBFloat16, false, MemorySpace::kDevice, {2048, std::nullopt}});
+  signature.inputs.push_back({DType::kDouble, true, MemorySpace::kDevice, {}});
+  signature.inputs.push_back({DType::kFloat, false, MemorySpace::kHost, {}});
   return signature;
 }
 
@@ -41,12 +40,12 @@ TEST(SignatureTest, F15_EveryFieldChangesTheBytes) {
     change(signature);
     EXPECT_TRUE(seen.insert(signature.Encode()).second);
   };
-  expect_new([](Signature& s) { s.inputs[0].spec.dtype = DType::kHalf; });
+  expect_new([](Signature& s) { s.inputs[0].dtype = DType::kHalf; });
   expect_new([](Signature& s) { s.inputs[0].extents[0] = 2047; });
   expect_new([](Signature& s) { s.inputs[0].extents[1] = 0; });
   expect_new([](Signature& s) { s.inputs[0].extents[0] = std::nullopt; });
-  expect_new([](Signature& s) { s.inputs[0].spec.space = MemorySpace::kHost; });
-  expect_new([](Signature& s) { s.inputs[1].spec.scalar = false; });
+  expect_new([](Signature& s) { s.inputs[0].space = MemorySpace::kHost; });
+  expect_new([](Signature& s) { s.inputs[1].scalar = false; });
   expect_new([](Signature& s) { s.inputs.pop_back(); });
   expect_new([](Signature& s) { std::swap(s.inputs[0], s.inputs[1]); });
 }
