@@ -21,7 +21,7 @@ TEST(MemfdTest, F34_PeerWritableCannotBeResized) {
   EXPECT_EQ(errno, EPERM);
   EXPECT_EQ(ftruncate(memory.fd.get(), 16384), -1);
   ASSERT_OK_AND_ASSIGN(Mapping peer, Mapping::Map(memory.fd.get(), 8192, true));
-  std::strcpy(peer.data(), "hello");
+  std::memcpy(peer.data(), "hello", 6);
   EXPECT_STREQ(memory.mapping.data(), "hello");
 }
 
@@ -30,7 +30,7 @@ TEST(MemfdTest, OwnerWritableIsReadOnlyForPeers) {
   EXPECT_FALSE(Mapping::Map(memory.fd.get(), 4096, true).ok());
   ASSERT_OK_AND_ASSIGN(Mapping peer, Mapping::Map(memory.fd.get(), 4096, false));
   EXPECT_EQ(mprotect(peer.data(), 4096, PROT_READ | PROT_WRITE), -1);
-  std::strcpy(memory.mapping.data(), "seen");
+  std::memcpy(memory.mapping.data(), "seen", 5);
   EXPECT_STREQ(peer.data(), "seen");
 }
 
