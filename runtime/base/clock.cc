@@ -16,6 +16,12 @@ class SystemClock : public Clock {
 
 }  // namespace
 
+int64_t MonotonicNanos() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 const Clock& Clock::System() {
   static const SystemClock clock;
   return clock;

@@ -5,9 +5,14 @@
 #ifndef FUSIOND_RUNTIME_BASE_CLOCK_H_
 #define FUSIOND_RUNTIME_BASE_CLOCK_H_
 
+#include <cstdint>
+
 #include "absl/time/time.h"
 
 namespace fusiond::base {
+
+// CLOCK_MONOTONIC in nanoseconds: what Clock::System() reads, for hot paths and shared memory.
+int64_t MonotonicNanos();
 
 class Clock {
  public:

@@ -34,7 +34,7 @@ namespace fusiond::channel {
 class ClientConnection;
 
 struct LaunchCommand {
-  Handle executable;
+  Handle executable{};
   absl::Span<const TensorArgument> tensors;  // inputs, then outputs
   absl::Span<const int64_t> extents;         // all symbolic extents
   uint32_t stream_slot = 0;
@@ -44,8 +44,8 @@ struct LaunchCommand {
 };
 
 struct CopyCommand {
-  TensorArgument source;
-  TensorArgument destination;
+  TensorArgument source{};
+  TensorArgument destination{};
   uint64_t bytes = 0;
   uint32_t stream_slot = 0;
   uint64_t cookie = 0;
@@ -95,7 +95,6 @@ class ClientRing {
              absl::Duration spin);
 
   absl::Status CheckRoom() const;
-  uint64_t Track(uint64_t cookie);
   void Push(SubmissionEntry* entry, uint64_t cookie, absl::Duration deadline);
   bool Untrack(CompletionEntry* completion);
   size_t ReapLost(absl::Span<CompletionEntry> out);

@@ -153,7 +153,7 @@ class Device {
   // Finishes tickets of work that has ended. Returns how long the loop may sleep before it polls
   // again: zero = poll on, infinite = nothing is in flight.
   virtual absl::Duration Poll() = 0;
-  // The last use of a stream has passed: its ring is closed.
+  // The ring is closed: nothing new comes from its streams; work in flight goes on.
   virtual void ForgetRing(uint64_t ring) = 0;
 };
 

@@ -38,8 +38,8 @@ inline constexpr uint64_t kAllFeatures = kFeatureCopy | kFeatureImport;
 // Names an object of one session. Generations start at 1 and change when a slot is reused, so a
 // stale handle is noticed; a zero handle is never valid. Handles mean nothing in another session.
 struct Handle {
-  uint32_t slot = 0;
-  uint32_t generation = 0;
+  uint32_t slot;
+  uint32_t generation;
   bool operator==(const Handle&) const = default;
 };
 
@@ -52,7 +52,7 @@ inline constexpr uint32_t kMaxExtents = 8 * kMaxTensors;  // rank 8
 // In the argument slab: `tensors` of these, then `extents` 8-byte signed extents.
 struct TensorArgument {
   Handle buffer;
-  uint64_t offset = 0;  // bytes
+  uint64_t offset;  // bytes
 };
 
 inline constexpr uint32_t kMaxArgumentBytes =
@@ -124,6 +124,9 @@ struct RegionHeader {
 
 inline constexpr uint64_t kRegionMagicA = 0x41676e6972647366;  // "fsdringA"
 inline constexpr uint64_t kRegionMagicB = 0x42676e6972647366;  // "fsdringB"
+
+// Near the end of 32 bits, so that every ring passes the overflow early in its life.
+inline constexpr uint32_t kFirstIndex = 0xffffff00;
 
 struct alignas(128) IndexLine {
   std::atomic<uint32_t> value{0};

@@ -250,7 +250,8 @@ M Make() {
 }
 
 Hello MakeHello();
-OpenDevice MakeOpenDevice(absl::string_view device);
+// INVALID_ARGUMENT when the name is empty or longer than 63 bytes.
+absl::StatusOr<OpenDevice> MakeOpenDevice(absl::string_view device);
 
 // The type that a packet announces. INVALID_ARGUMENT when it is too short for a header, its length
 // is not the announced one, or the type is unknown.

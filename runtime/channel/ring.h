@@ -61,12 +61,13 @@ class SubmissionProducer {
   const ReadOnlyRegionB b_;
   const uint32_t mask_;
   const uint32_t slab_bytes_;
-  uint32_t tail_ = 0;
-  uint32_t published_ = 0;
-  uint32_t reclaimed_ = 0;  // entries whose arguments are free again
-  uint64_t slab_tail_ = 0;  // free-running byte counters
+  uint32_t tail_ = kFirstIndex;
+  uint32_t published_ = kFirstIndex;
+  // Free-running byte counters; bytes in [slab_head_, slab_tail_) are in use.
+  uint64_t slab_tail_ = 0;
   uint64_t slab_head_ = 0;
-  std::vector<uint64_t> slab_ends_;  // by slot: slab_tail_ after the entry's arguments
+  uint64_t pushed_end_ = 0;            // slab_tail_ at the last Push
+  std::vector<uint64_t> slab_begins_;  // by slot: pushed_end_ before that entry
   uint64_t last_woken_ = 0;
 };
 
@@ -84,11 +85,12 @@ class SubmissionConsumer {
   // Requires: offset is a multiple of 8 and the range lies inside the slab.
   void CopyArguments(uint64_t offset, absl::Span<uint64_t> out) const;
 
-  // Tells the client that arguments of all entries taken are copied.
+  // Tells the client that arguments of all entries taken are copied. Comes before the publication
+  // of their completions, which the client takes as leave to reuse the slots.
   void PublishHead();
 
-  // False when entries are there: do not sleep. True: the sleep is announced; wait for the eventfd,
-  // then call EndSleep().
+  // Announces a sleep. True: wait for the eventfd, then call EndSleep(). False: entries are there;
+  // call EndSleep() and take them.
   [[nodiscard]] bool BeginSleep();
   void EndSleep();
 
@@ -100,8 +102,9 @@ class SubmissionConsumer {
   const RegionB b_;
   const uint32_t mask_;
   const uint32_t slab_bytes_;
-  uint32_t head_ = 0;
-  uint32_t reaped_ = 0;  // client's completion_head as last read
+  uint32_t head_ = kFirstIndex;
+  uint32_t published_head_ = kFirstIndex;
+  uint32_t reaped_ = kFirstIndex;  // client's completion_head as last read
   uint64_t sleeps_ = 0;
 };
 
@@ -121,8 +124,8 @@ class CompletionProducer {
   const RegionA a_;
   const RegionB b_;
   const uint32_t mask_;
-  uint32_t tail_ = 0;
-  uint32_t published_ = 0;
+  uint32_t tail_ = kFirstIndex;
+  uint32_t published_ = kFirstIndex;
   uint64_t last_woken_ = 0;
 };
 
@@ -144,7 +147,7 @@ class CompletionConsumer {
   const RegionA a_;
   const ReadOnlyRegionB b_;
   const uint32_t mask_;
-  uint32_t head_ = 0;
+  uint32_t head_ = kFirstIndex;
   uint64_t sleeps_ = 0;
 };
 

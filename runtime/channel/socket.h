@@ -59,7 +59,7 @@ class UnixListener {
   const std::string& path() const { return path_; }  // empty when adopted
 
   // UNAVAILABLE when no connection waits. RESOURCE_EXHAUSTED when the process has no descriptor
-  // left: the waiting connection has been closed then, so the caller does not spin on it.
+  // left: a connection that waited has been closed then, so the caller does not spin on it.
   absl::StatusOr<AcceptedConnection> Accept();
 
  private:

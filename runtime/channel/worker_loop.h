@@ -68,19 +68,22 @@ class WorkerLoop {
   WorkerLoop(Device* device, WorkerLoopOptions options, base::UniqueFd epoll, base::UniqueFd stop,
              uint64_t epoch);
 
-  bool ServeRings();
-  void PublishRings();
-  void HandleEvents(absl::Duration timeout);
-  void HandleSession(uint64_t id);
-  void EndSession(uint64_t id, const absl::Status& why);
-  void Sleep(absl::Duration at_most);
-  void SetState(WorkerState state);
-  bool Finished();
-
   struct Session {
     std::shared_ptr<WorkerSession> session;
     size_t watched_rings = 0;
   };
+
+  bool ServeRings();
+  void PublishRings();
+  template <typename Function>
+  void ForEachRing(Function function);
+  void HandleEvents(absl::Duration timeout);
+  void HandleSession(uint64_t id);
+  absl::Status WatchNewRings(Session* session);
+  void EndSession(uint64_t id, absl::Status why);
+  void Sleep(absl::Duration at_most);
+  absl::Duration UntilDrained() const;
+  void SetState(WorkerState state);
 
   // Constant after construction.
   Device* const device_;

@@ -45,13 +45,13 @@ class WorkerSession : public std::enable_shared_from_this<WorkerSession> {
 
   // Answers OPEN_DEVICE. A session must be held by a shared_ptr from here on.
   absl::Status Start();
-  // Reads and answers one message. Any error means that the session must end: UNAVAILABLE after
-  // hang-up, CANCELLED after GOODBYE (both a normal end), INVALID_ARGUMENT after a malformed or
-  // unexpected message.
+  // Reads and answers one message, if one is there. Any error means that the session must end:
+  // UNAVAILABLE after hang-up, CANCELLED after GOODBYE (both a normal end), INVALID_ARGUMENT after a
+  // malformed or unexpected message, DEADLINE_EXCEEDED when the client does not read its replies.
   absl::Status HandleMessage();
   // Takes at most `batch` entries of one ring and starts or answers them; returns how many. An
   // error means that the session must end.
-  absl::StatusOr<size_t> ServeRing(WorkerRing& ring, uint32_t batch);
+  absl::StatusOr<size_t> ServeRing(const std::shared_ptr<WorkerRing>& ring, uint32_t batch);
 
   // From kDraining on, new entries are answered DRAINING or CONTEXT_LOST and requests UNAVAILABLE.
   void SetState(WorkerState state);
@@ -59,6 +59,7 @@ class WorkerSession : public std::enable_shared_from_this<WorkerSession> {
 
  private:
   absl::Status Dispatch(MessageType type, ReceivedMessage& message);
+  absl::Status CheckOpen() const;
   absl::Status OnOpenRing(const ReceivedMessage& message);
   absl::Status OnLoad(const ReceivedMessage& message);
   void FinishLoad(absl::StatusOr<std::shared_ptr<SessionExecutable>> loaded);
@@ -68,9 +69,12 @@ class WorkerSession : public std::enable_shared_from_this<WorkerSession> {
   absl::Status OnFreeBuffer(const ReceivedMessage& message);
   absl::Status OnGoodbye(const ReceivedMessage& message);
 
-  void ServeEntry(WorkerRing& ring, const SubmissionEntry& entry, int64_t taken_ns);
-  Outcome StartLaunch(WorkerRing& ring, const SubmissionEntry& entry, int64_t taken_ns);
-  Outcome StartCopy(WorkerRing& ring, const SubmissionEntry& entry, int64_t taken_ns);
+  void ServeEntry(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,
+                  int64_t taken_ns);
+  Outcome StartLaunch(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,
+                      int64_t taken_ns);
+  Outcome StartCopy(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,
+                    int64_t taken_ns);
 
   // Constant after construction.
   const base::UniqueFd socket_;
@@ -82,7 +86,6 @@ class WorkerSession : public std::enable_shared_from_this<WorkerSession> {
 
   WorkerState state_ = WorkerState::kServing;
   bool load_pending_ = false;
-  absl::Status broken_;  // a reply could not be sent
   uint64_t ring_bytes_ = 0;
   std::vector<std::shared_ptr<WorkerRing>> rings_;
   SlotTable<std::shared_ptr<SessionExecutable>> executables_;

@@ -1,0 +1,165 @@
+#include "runtime/channel/client_session.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/memfd.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::channel {
+namespace {
+
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+// A reply with the descriptors that came with it.
+template <typename Reply>
+struct Answer {
+  Reply reply;
+  ReceivedMessage message;
+};
+
+template <typename Reply, typename Request>
+absl::StatusOr<Answer<Reply>> CallFor(ClientConnection& connection, const Request& request,
+                                      absl::Span<const int> fds = {}) {
+  Answer<Reply> answer;
+  FUSIOND_ASSIGN_OR_RETURN(
+      answer.message,
+      connection.Call({reinterpret_cast<const char*>(&request), sizeof(request)}, fds));
+  absl::StatusOr<Reply> reply = DecodeReply<Reply>(answer.message);
+  if (!reply.ok()) return reply.status();
+  answer.reply = *reply;
+  return answer;
+}
+
+}  // namespace
+
+absl::StatusOr<ReceivedMessage> ClientConnection::Call(absl::string_view request,
+                                                       absl::Span<const int> fds) {
+  base::MutexLock lock(&mutex_);
+  if (lost()) return absl::UnavailableError("channel: the connection is closed");
+  absl::Status sent = SendMessage(fd(), request, fds, timeout_);
+  absl::StatusOr<ReceivedMessage> reply =
+      sent.ok() ? ReceiveMessage(fd(), timeout_) : absl::StatusOr<ReceivedMessage>(sent);
+  if (!reply.ok()) Close();
+  return reply;
+}
+
+bool ClientConnection::Check() {
+  // release: pairs with the acquire in lost(); what the peer wrote before it died is visible.
+  if (!lost() && HasHungUp(fd())) lost_.store(true, std::memory_order_release);
+  return lost();
+}
+
+void ClientConnection::Close() {
+  // The descriptor itself stays open until the last ring is gone, so that its number is not reused
+  // under a thread that polls it.
+  ::shutdown(fd(), SHUT_RDWR);
+  lost_.store(true, std::memory_order_release);  // pairs with the acquire in lost()
+}
+
+absl::StatusOr<SupervisorClient> SupervisorClient::Connect(const std::string& path,
+                                                           const ClientOptions& options) {
+  FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd socket,
+                           channel::Connect(path, SOCK_SEQPACKET, options.connect_timeout));
+  return Greet(std::move(socket), options);
+}
+
+absl::StatusOr<SupervisorClient> SupervisorClient::Greet(base::UniqueFd socket,
+                                                         const ClientOptions& options) {
+  auto connection = std::make_shared<ClientConnection>(std::move(socket), options.call_timeout);
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<HelloReply>(*connection, MakeHello()));
+  const Negotiated negotiated{answer.reply.abi_minor, answer.reply.features};
+  return SupervisorClient(std::move(connection), negotiated);
+}
+
+absl::StatusOr<SupervisorClient::LeasedExecutable> SupervisorClient::Lease(
+    const base::Digest& digest) {
+  channel::Lease request = Make<channel::Lease>();
+  std::copy(digest.bytes.begin(), digest.bytes.end(), request.digest);
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<LeaseReply>(*connection_, request));
+  base::UniqueFd fd = std::move(answer.message.fds[0]);
+  FUSIOND_RETURN_IF_ERROR(
+      base::CheckSeals(fd.get(), kSizeSeals | F_SEAL_WRITE, answer.reply.bytes).status());
+  return LeasedExecutable{std::move(fd), answer.reply.bytes};
+}
+
+absl::StatusOr<std::unique_ptr<ClientSession>> SupervisorClient::OpenDevice(
+    absl::string_view device) {
+  FUSIOND_ASSIGN_OR_RETURN(channel::OpenDevice request, MakeOpenDevice(device));
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<OpenDeviceReply>(*connection_, request));
+  return std::make_unique<ClientSession>(std::move(connection_), negotiated_, answer.reply);
+}
+
+ClientSession::ClientSession(std::shared_ptr<ClientConnection> connection,
+                             const Negotiated& negotiated, const OpenDeviceReply& opened)
+    : connection_(std::move(connection)),
+      features_(negotiated.features),
+      epoch_(opened.epoch),
+      stream_slots_(opened.stream_slots) {}
+
+ClientSession::~ClientSession() { connection_->Close(); }
+
+absl::StatusOr<std::unique_ptr<ClientRing>> ClientSession::OpenRing(const RingGeometry& geometry,
+                                                                    absl::Duration spin) {
+  channel::OpenRing request = Make<channel::OpenRing>();
+  request.entries = geometry.entries;
+  request.slab_bytes = geometry.slab_bytes;
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<OpenRingReply>(*connection_, request));
+  auto& fds = answer.message.fds;
+  return ClientRing::Create(connection_, fds[0].get(), fds[1].get(), std::move(fds[2]),
+                            std::move(fds[3]), geometry, spin);
+}
+
+absl::StatusOr<ClientSession::LoadedExecutable> ClientSession::Load(const base::Digest& digest) {
+  channel::Load request = Make<channel::Load>();
+  std::copy(digest.bytes.begin(), digest.bytes.end(), request.digest);
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<LoadReply>(*connection_, request));
+  return LoadedExecutable{answer.reply.executable, answer.reply.tensors, answer.reply.extents};
+}
+
+absl::Status ClientSession::Unload(Handle executable) {
+  channel::Unload request = Make<channel::Unload>();
+  request.executable = executable;
+  return CallFor<UnloadReply>(*connection_, request).status();
+}
+
+absl::StatusOr<ClientSession::RemoteBuffer> ClientSession::Allocate(uint64_t bytes,
+                                                                    MemoryKind kind) {
+  channel::Allocate request = Make<channel::Allocate>();
+  request.bytes = bytes;
+  request.kind = static_cast<uint32_t>(kind);
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<AllocateReply>(*connection_, request));
+  const AllocateReply& reply = answer.reply;
+  RemoteBuffer buffer{reply.buffer, reply.bytes, static_cast<MemoryKind>(reply.kind),
+                      std::move(answer.message.fds[0])};
+  if (buffer.kind == MemoryKind::kHost) {
+    FUSIOND_RETURN_IF_ERROR(base::CheckSeals(buffer.fd.get(), kSizeSeals, buffer.bytes).status());
+  }
+  return buffer;
+}
+
+absl::StatusOr<Handle> ClientSession::Import(int fd, uint64_t bytes, MemoryKind kind) {
+  channel::Import request = Make<channel::Import>();
+  request.bytes = bytes;
+  request.kind = static_cast<uint32_t>(kind);
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<ImportReply>(*connection_, request, {fd}));
+  return answer.reply.buffer;
+}
+
+absl::Status ClientSession::Free(Handle buffer) {
+  channel::FreeBuffer request = Make<channel::FreeBuffer>();
+  request.buffer = buffer;
+  return CallFor<FreeBufferReply>(*connection_, request).status();
+}
+
+absl::Status ClientSession::Goodbye() {
+  absl::Status status = CallFor<GoodbyeReply>(*connection_, Make<channel::Goodbye>()).status();
+  connection_->Close();
+  return status;
+}
+
+}  // namespace fusiond::channel

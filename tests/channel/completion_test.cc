@@ -1,0 +1,60 @@
+#include "runtime/channel/completion.h"
+
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::channel {
+namespace {
+
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(CompletionTest, StatusNamesReasonIndexLimitAndActual) {
+  Outcome outcome;
+  outcome.code = CompletionCode::kInvalidArgument;
+  outcome.reason = CompletionReason::kBufferRange;
+  outcome.index = 2;
+  outcome.limit = 4096;
+  outcome.actual = 5000;
+  const CompletionEntry entry = MakeCompletion(7, 9, outcome);
+  EXPECT_EQ(entry.cookie, 7u);
+  EXPECT_EQ(entry.epoch, 9u);
+  EXPECT_THAT(ToStatus(entry),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("beyond the buffer's end"), HasSubstr("index 2"),
+                             HasSubstr("limit 4096"), HasSubstr("actual 5000"))));
+}
+
+TEST(CompletionTest, EveryCodeHasItsStatus) {
+  const absl::StatusCode expected[] = {
+      absl::StatusCode::kOk,
+      absl::StatusCode::kInvalidArgument,
+      absl::StatusCode::kNotFound,
+      absl::StatusCode::kFailedPrecondition,
+      absl::StatusCode::kResourceExhausted,
+      absl::StatusCode::kDeadlineExceeded,
+      absl::StatusCode::kUnimplemented,
+      absl::StatusCode::kInternal,
+      absl::StatusCode::kAborted,
+      absl::StatusCode::kUnavailable,
+  };
+  CompletionEntry entry;
+  for (uint32_t code = 0; code < std::size(expected); ++code) {
+    entry.code = code;
+    EXPECT_EQ(ToStatus(entry).code(), expected[code]);
+  }
+}
+
+TEST(CompletionTest, UnknownNumbersAreInternal) {
+  CompletionEntry entry;
+  EXPECT_THAT(ToStatus(entry), IsOk());
+  entry.code = 10;
+  EXPECT_THAT(ToStatus(entry), StatusIs(absl::StatusCode::kInternal));
+  entry.code = 1;
+  entry.reason = ~0u;
+  EXPECT_THAT(ToStatus(entry), StatusIs(absl::StatusCode::kInternal));
+}
+
+}  // namespace
+}  // namespace fusiond::channel
