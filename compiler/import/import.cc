@@ -29,6 +29,7 @@ absl::StatusOr<ir::DType> ReadDType(int number) {
                    absl::StrFormat("dtype %d is not supported; supported: 1 to 7", number));
 }
 
+// Requires: a known key.
 absl::StatusOr<ir::Attribute> ReadValue(const v1::Attribute& from) {
   switch (from.value_case()) {
     case v1::Attribute::kBoolValue:
@@ -50,7 +51,9 @@ absl::StatusOr<ir::Attribute> ReadValue(const v1::Attribute& from) {
     case v1::Attribute::VALUE_NOT_SET:
       break;
   }
-  return RuleError(Rule::kAttributes, absl::StrFormat("attribute %d has no value", from.key()));
+  return RuleError(Rule::kAttributes,
+                   absl::StrFormat("attribute '%s' has no value",
+                                   ir::AttributeName(static_cast<ir::AttributeKey>(from.key()))));
 }
 
 // Builds the graph part by part; every part is checked before it is added.
@@ -65,13 +68,16 @@ class Importer {
   }
 
   absl::Status AddInput(const v1::Input& from) {
-    return Located("input", graph_.inputs().size(), TryAddInput(from));
+    const size_t index = graph_.inputs().size();
+    return Located("input", index, TryAddInput(from));
   }
   absl::Status AddNode(const v1::Node& from) {
-    return Located("node", graph_.nodes().size() - graph_.inputs().size(), TryAddNode(from));
+    const size_t index = graph_.nodes().size() - graph_.inputs().size();
+    return Located("node", index, TryAddNode(from));
   }
   absl::Status AddOutput(const v1::Output& from) {
-    return Located("output", graph_.outputs().size(), TryAddOutput(from));
+    const size_t index = graph_.outputs().size();
+    return Located("output", index, TryAddOutput(from));
   }
 
   absl::StatusOr<ir::Graph> Finish() {

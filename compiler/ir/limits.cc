@@ -1,5 +1,7 @@
 #include "compiler/ir/limits.h"
 
+#include <limits>
+
 #include "absl/strings/str_format.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
@@ -30,16 +32,13 @@ absl::Status CheckByteSize(size_t bytes, const Limits& limits) {
 absl::Status CheckElements(const Type& type, const Limits& limits) {
   int64_t elements = 1;
   for (const int64_t extent : type.shape) {
-    if (extent <= 1) continue;
-    if (__builtin_mul_overflow(elements, extent, &elements)) elements = INT64_MAX;
-    if (elements > limits.max_elements) {
-      return RuleError(Rule::kElementLimit,
-                       absl::StrFormat("%s has %s%d elements, limit %d", Print(type),
-                                       &extent == &type.shape.back() ? "" : "at least ", elements,
-                                       limits.max_elements));
+    if (extent > 1 && __builtin_mul_overflow(elements, extent, &elements)) {
+      elements = std::numeric_limits<int64_t>::max();
     }
   }
-  return absl::OkStatus();
+  if (elements <= limits.max_elements) return absl::OkStatus();
+  return RuleError(Rule::kElementLimit, absl::StrFormat("%s has %d elements, limit %d", Print(type),
+                                                        elements, limits.max_elements));
 }
 
 }  // namespace fusiond::ir

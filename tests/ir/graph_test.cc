@@ -77,6 +77,21 @@ TEST(GraphTest, DefaultsAreNotStored) {
   EXPECT_EQ(graph.ConstantValue(c), Number(2.0));
 }
 
+TEST(GraphTest, StridesOfOperandsDoNotReachResults) {
+  Graph graph;
+  ASSERT_OK_AND_ASSIGN(
+      const ValueId a,
+      graph.AddInput(TensorType(DType::kFloat, {1, 8}),
+                     {{AttributeKey::kContiguity, std::vector<int64_t>{kBroadcastDim, 2}}}));
+  EXPECT_THAT(graph.type(a).strides, ElementsAre(1, 0));
+  ASSERT_OK_AND_ASSIGN(const ValueId b, graph.Add(Op::kSet, {a}));
+  EXPECT_THAT(graph.type(b).strides, ElementsAre(8, 1));
+  ASSERT_OK_AND_ASSIGN(
+      const ValueId c,
+      graph.Add(Op::kSqueeze, {a}, {{AttributeKey::kDims, std::vector<int64_t>{0}}}));
+  EXPECT_THAT(graph.type(c).strides, ElementsAre(1));
+}
+
 TEST(GraphTest, MismatchNamesOpRuleAndExtents) {
   Graph graph;
   ASSERT_OK_AND_ASSIGN(const ValueId a, graph.AddInput(TensorType(DType::kFloat, {4, 8})));
