@@ -127,18 +127,19 @@ absl::Status CheckInputs(const Executable& executable, absl::Span<const TensorAr
   return absl::OkStatus();
 }
 
+absl::Status CheckGuard(const Executable& executable, const Guard& guard,
+                        absl::Span<const TensorArg> inputs, absl::Span<const TensorArg> outputs) {
+  if (guard.kind == Guard::Kind::kAligned) return CheckAligned(guard, inputs, outputs);
+  if (guard.kind == Guard::Kind::kNoOverlap)
+    return CheckNoOverlap(executable, guard, inputs, outputs);
+  if (guard.input >= inputs.size()) return absl::InvalidArgumentError("guard: index out of range");
+  return CheckDimGuard(guard, inputs[guard.input]);
+}
+
 absl::Status CheckGuards(const Executable& executable, absl::Span<const TensorArg> inputs,
                          absl::Span<const TensorArg> outputs) {
   for (const Guard& guard : executable.guards) {
-    if (guard.kind == Guard::Kind::kAligned) {
-      FUSIOND_RETURN_IF_ERROR(CheckAligned(guard, inputs, outputs));
-    } else if (guard.kind == Guard::Kind::kNoOverlap) {
-      FUSIOND_RETURN_IF_ERROR(CheckNoOverlap(executable, guard, inputs, outputs));
-    } else {
-      if (guard.input >= inputs.size())
-        return absl::InvalidArgumentError("guard: index out of range");
-      FUSIOND_RETURN_IF_ERROR(CheckDimGuard(guard, inputs[guard.input]));
-    }
+    FUSIOND_RETURN_IF_ERROR(CheckGuard(executable, guard, inputs, outputs));
   }
   return absl::OkStatus();
 }

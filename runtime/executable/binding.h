@@ -33,6 +33,9 @@ struct OutputShape {
 // INVALID_ARGUMENT names input, expected and given number, rank, extent; checks everything but
 // guards.
 absl::Status CheckInputs(const Executable& executable, absl::Span<const TensorArg> inputs);
+// One guard; as CheckGuards.
+absl::Status CheckGuard(const Executable& executable, const Guard& guard,
+                        absl::Span<const TensorArg> inputs, absl::Span<const TensorArg> outputs);
 // OK when every guard on inputs holds; FAILED_PRECONDITION names the first that does not, with both
 // values. Guards on output addresses are checked when `outputs` is not empty.
 absl::Status CheckGuards(const Executable& executable, absl::Span<const TensorArg> inputs,

@@ -1,0 +1,236 @@
+#include "runtime/worker/cpu_device.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/import/graph_proto.h"
+#include "compiler/ir/graph.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/cpu/evaluate.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/launch_binding.h"
+
+namespace fusiond::worker {
+namespace {
+
+using channel::CompletionCode;
+using channel::CompletionReason;
+using channel::MemoryKind;
+using channel::Outcome;
+
+// Live values of one evaluation.
+constexpr int64_t kMaxEvaluationBytes = int64_t{8} << 30;
+
+class CpuExecutable : public channel::SessionExecutable {
+ public:
+  CpuExecutable(executable::Executable executable, ir::Graph graph, bool double_precision,
+                LaunchShape shape)
+      : SessionExecutable(shape.tensors, shape.extents),
+        executable(std::move(executable)),
+        graph(std::move(graph)),
+        double_precision(double_precision) {}
+
+  const executable::Executable executable;
+  const ir::Graph graph;
+  const bool double_precision;
+};
+
+absl::StatusOr<std::shared_ptr<channel::SessionExecutable>> MakeExecutable(
+    executable::Executable executable) {
+  const auto* step = executable.steps.size() == 1
+                         ? std::get_if<executable::HostEvaluateStep>(&executable.steps[0])
+                         : nullptr;
+  if (step == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("executable is for ", executable.arch, ", this device is cpu"));
+  }
+  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, graph_proto::FromBytes(step->graph));
+  const bool double_precision = step->double_precision;
+  const LaunchShape shape = ShapeOfLaunch(executable);
+  return std::static_pointer_cast<channel::SessionExecutable>(std::make_shared<CpuExecutable>(
+      std::move(executable), std::move(graph), double_precision, shape));
+}
+
+absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound,
+                      const std::atomic<bool>& cancel) {
+  std::vector<cpu::HostTensor> inputs;
+  for (size_t i = 0; i < bound.inputs.size(); ++i) {
+    const executable::TensorArg& input = bound.inputs[i];
+    ir::Type type = cpu.graph.type(cpu.graph.inputs()[i]);
+    if (type.scalar) {
+      const void* bits = &input.bits;
+      // 8 bytes whatever the dtype: i64, f64, or 0/1.
+      type.dtype = base::IsFloatingPoint(type.dtype) ? base::DType::kDouble : base::DType::kInt;
+      inputs.push_back(cpu::ReadBuffer(type, bits, {}));
+      inputs.back().type.dtype = cpu.graph.type(cpu.graph.inputs()[i]).dtype;
+      continue;
+    }
+    type.shape.assign(input.shape.begin(), input.shape.end());
+    type.strides = ir::ContiguousStrides(type.shape);
+    inputs.push_back(
+        cpu::ReadBuffer(type, reinterpret_cast<const void*>(input.address), input.strides));
+  }
+  cpu::EvaluateOptions options;
+  options.double_precision = cpu.double_precision;
+  options.max_bytes = kMaxEvaluationBytes;
+  options.cancelled = [&cancel] {
+    return cancel.load(std::memory_order_relaxed);
+  };  // a hint, checked again later
+  FUSIOND_ASSIGN_OR_RETURN(std::vector<cpu::HostTensor> outputs,
+                           cpu::Evaluate(cpu.graph, std::move(inputs), options));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const executable::TensorArg& output = bound.outputs[i];
+    // In double precision an output may be declared wider than the graph's own dtype.
+    outputs[i].type.dtype = cpu.executable.outputs[i].dtype;
+    cpu::WriteBuffer(outputs[i], reinterpret_cast<void*>(output.address), output.strides);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(MemoryKind kind) {
+  if (kind == MemoryKind::kHost) return absl::OkStatus();
+  return absl::FailedPreconditionError("the cpu device has host memory only");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CpuDevice>> CpuDevice::Create(ExecutableSource* source) {
+  base::UniqueFd ready(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!ready.valid()) return base::ErrnoStatus(errno, "eventfd");
+  return std::unique_ptr<CpuDevice>(new CpuDevice(source, std::move(ready)));
+}
+
+CpuDevice::CpuDevice(ExecutableSource* source, base::UniqueFd ready)
+    : source_(source), ready_(std::move(ready)), thread_([this] { RunJobs(); }) {}
+
+CpuDevice::~CpuDevice() {
+  cancel_.store(true,
+                std::memory_order_relaxed);  // a hint to stop early; the lock below orders the rest
+  {
+    base::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.Signal();
+  }
+  thread_.join();
+}
+
+void CpuDevice::Load(const base::Digest& digest, LoadCallback done) {
+  source_->Fetch(digest,
+                 [done = std::move(done)](absl::StatusOr<executable::Executable> executable) {
+                   if (!executable.ok()) return done(executable.status());
+                   done(MakeExecutable(*std::move(executable)));
+                 });
+}
+
+absl::StatusOr<channel::AllocatedBuffer> CpuDevice::Allocate(uint64_t bytes, MemoryKind kind) {
+  FUSIOND_RETURN_IF_ERROR(CheckKind(kind));
+  return AllocateHost(bytes);
+}
+
+absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CpuDevice::Import(base::UniqueFd fd,
+                                                                          uint64_t bytes,
+                                                                          MemoryKind kind) {
+  FUSIOND_RETURN_IF_ERROR(CheckKind(kind));
+  return ImportHost(std::move(fd), bytes);
+}
+
+void CpuDevice::Launch(const channel::LaunchRequest& request, channel::Ticket ticket) {
+  auto& cpu = static_cast<CpuExecutable&>(*request.executable);
+  auto job = std::make_unique<Job>(
+      Job{{}, std::move(ticket), request.deadline_ns, {}, cpu.shared_from_this(), {}});
+  std::vector<TensorMemory> tensors;
+  for (const channel::TensorBinding& binding : request.tensors) {
+    auto& buffer = static_cast<HostBuffer&>(*binding.buffer);
+    tensors.push_back(
+        {reinterpret_cast<uint64_t>(buffer.data()), buffer.bytes(), binding.offset, &buffer});
+    job->buffers.push_back(buffer.shared_from_this());
+  }
+  auto bound = std::make_shared<BoundLaunch>();
+  Outcome outcome = BindLaunch(cpu.executable, 1, tensors, request.extents, *bound);
+  if (!outcome.ok()) return job->ticket.Finish(outcome);
+  job->work = [this, &cpu, bound] { return OutcomeFromStatus(Evaluate(cpu, *bound, cancel_)); };
+  Submit(std::move(job));
+}
+
+void CpuDevice::Copy(const channel::CopyRequest& request, channel::Ticket ticket) {
+  auto& source = static_cast<HostBuffer&>(*request.source.buffer);
+  auto& destination = static_cast<HostBuffer&>(*request.destination.buffer);
+  auto job = std::make_unique<Job>(Job{{},
+                                       std::move(ticket),
+                                       request.deadline_ns,
+                                       {source.shared_from_this(), destination.shared_from_this()},
+                                       {},
+                                       {}});
+  job->work = [from = source.data() + request.source.offset,
+               to = destination.data() + request.destination.offset, bytes = request.bytes] {
+    std::memcpy(to, from, bytes);
+    return Outcome();
+  };
+  Submit(std::move(job));
+}
+
+void CpuDevice::Submit(std::unique_ptr<Job> job) {
+  base::MutexLock lock(&mutex_);
+  if (queued_.size() >= kMaxQueued) {
+    Outcome full;
+    full.code = CompletionCode::kResourceExhausted;
+    full.reason = CompletionReason::kQueue;
+    full.limit = kMaxQueued;
+    full.actual = queued_.size() + 1;
+    return job->ticket.Finish(full);
+  }
+  queued_.push_back(std::move(job));
+  changed_.Signal();
+}
+
+void CpuDevice::RunJobs() {
+  while (true) {
+    std::unique_ptr<Job> job;
+    {
+      base::MutexLock lock(&mutex_);
+      while (queued_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (stopping_) return;
+      job = std::move(queued_.front());
+      queued_.pop_front();
+    }
+    const auto started =
+        static_cast<uint64_t>(absl::ToInt64Nanoseconds(base::Clock::System().Now()));
+    if (job->deadline_ns != 0 && started >= job->deadline_ns) {
+      job->outcome.code = CompletionCode::kDeadlineExceeded;
+      job->outcome.reason = CompletionReason::kDeadline;
+      job->outcome.limit = job->deadline_ns;
+      job->outcome.actual = started;
+    } else {
+      job->outcome = job->work();
+    }
+    const auto ended = static_cast<uint64_t>(absl::ToInt64Nanoseconds(base::Clock::System().Now()));
+    job->outcome.queue_ns = started - static_cast<uint64_t>(job->ticket.taken_ns());
+    job->outcome.device_ns = ended - started;
+    base::MutexLock lock(&mutex_);
+    done_.push_back(std::move(job));
+    const uint64_t one = 1;
+    // Fails only when the counter is full, and then the fd is readable anyway.
+    [[maybe_unused]] const ssize_t written = ::write(ready_.get(), &one, sizeof(one));
+  }
+}
+
+absl::Duration CpuDevice::Poll() {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t read =
+      ::read(ready_.get(), &count, sizeof(count));  // nothing there: fine
+  std::vector<std::unique_ptr<Job>> done;
+  {
+    base::MutexLock lock(&mutex_);
+    done.swap(done_);
+  }
+  for (std::unique_ptr<Job>& job : done) job->ticket.Finish(job->outcome);
+  return absl::InfiniteDuration();  // ready_fd() wakes the loop
+}
+
+}  // namespace fusiond::worker

@@ -1,0 +1,396 @@
+#include "runtime/worker/cuda_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/cuda/loaded_executable.h"
+#include "runtime/worker/buffers.h"
+
+namespace fusiond::worker {
+namespace {
+
+using channel::CompletionCode;
+using channel::CompletionReason;
+using channel::MemoryKind;
+using channel::Outcome;
+using channel::TensorBinding;
+using cuda::CUdeviceptr;
+using cuda::Driver;
+
+// How long the loop may sleep while the GPU works: none, a completion is worth microseconds.
+constexpr absl::Duration kPollAgain = absl::ZeroDuration();
+
+int64_t NowNs() { return absl::ToInt64Nanoseconds(base::Clock::System().Now()); }
+
+class GpuExecutable : public channel::SessionExecutable {
+ public:
+  GpuExecutable(std::unique_ptr<cuda::LoadedExecutable> loaded, LaunchShape shape)
+      : SessionExecutable(shape.tensors, shape.extents), loaded(std::move(loaded)) {}
+  const std::unique_ptr<cuda::LoadedExecutable> loaded;
+};
+
+// Device memory mapped into the worker's context.
+class DeviceBuffer : public channel::SessionBuffer {
+ public:
+  DeviceBuffer(const Driver& driver, CUdeviceptr address, uint64_t mapped_bytes, uint64_t bytes)
+      : SessionBuffer(bytes), driver_(driver), address_(address), mapped_bytes_(mapped_bytes) {}
+  ~DeviceBuffer() override {
+    driver_.MemUnmap(address_, mapped_bytes_);
+    driver_.MemAddressFree(address_, mapped_bytes_);
+  }
+  CUdeviceptr address() const { return address_; }
+
+ private:
+  const Driver& driver_;
+  const CUdeviceptr address_;
+  const uint64_t mapped_bytes_;
+};
+
+cuda::CUmemAllocationProp DeviceMemory(cuda::CUdevice device) {
+  cuda::CUmemAllocationProp properties{};
+  properties.type = cuda::kAllocationPinned;
+  properties.requested_handle_types = cuda::kHandlePosixFd;
+  properties.location = {cuda::kLocationDevice, device};
+  return properties;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
+    const Driver& driver, const std::string& uuid, ExecutableSource* source,
+    std::function<void(absl::Status)> on_lost) {
+  FUSIOND_ASSIGN_OR_RETURN(std::vector<cuda::ProbedDevice> devices, cuda::Probe(driver));
+  auto found = std::find_if(devices.begin(), devices.end(),
+                            [&](const cuda::ProbedDevice& d) { return d.uuid == uuid; });
+  if (found == devices.end()) {
+    return absl::NotFoundError(absl::StrCat(
+        "device ", uuid, " is not visible; visible: ",
+        absl::StrJoin(devices, ", ",
+                      [](std::string* o, const cuda::ProbedDevice& d) { o->append(d.uuid); })));
+  }
+  if (!found->problem.empty()) return absl::FailedPreconditionError(found->problem);
+  auto device =
+      std::unique_ptr<CudaDevice>(new CudaDevice(driver, *found, source, std::move(on_lost)));
+  FUSIOND_RETURN_IF_ERROR(driver.ToStatus(driver.PrimaryCtxRetain(&device->context_, found->device),
+                                          "cuDevicePrimaryCtxRetain"));
+  FUSIOND_RETURN_IF_ERROR(
+      driver.ToStatus(driver.CtxSetCurrent(device->context_), "cuCtxSetCurrent"));
+  return device;
+}
+
+CudaDevice::CudaDevice(const Driver& driver, cuda::ProbedDevice device, ExecutableSource* source,
+                       std::function<void(absl::Status)> on_lost)
+    : driver_(driver), device_(std::move(device)), source_(source), on_lost_(std::move(on_lost)) {}
+
+CudaDevice::~CudaDevice() {
+  for (auto& [key, stream] : streams_) Close(*stream);
+  for (cuda::CUevent event : spare_events_) driver_.EventDestroy(event);
+  if (context_ != nullptr) driver_.PrimaryCtxRelease(device_.device);
+}
+
+void CudaDevice::Load(const base::Digest& digest, LoadCallback done) {
+  source_->Fetch(
+      digest, [this, done = std::move(done)](absl::StatusOr<executable::Executable> executable) {
+        if (!executable.ok()) return done(executable.status());
+        if (executable->arch != device_.info.arch) {
+          return done(absl::FailedPreconditionError(absl::StrCat(
+              "executable is for ", executable->arch, ", this device is ", device_.info.arch)));
+        }
+        const LaunchShape shape = ShapeOfLaunch(*executable);
+        absl::StatusOr<std::unique_ptr<cuda::LoadedExecutable>> loaded =
+            cuda::LoadedExecutable::Load(driver_, *std::move(executable), device_.info.sm_count);
+        if (!loaded.ok()) {
+          done(loaded.status());
+          if (absl::IsAborted(loaded.status())) Lose(loaded.status());
+          return;
+        }
+        done(std::static_pointer_cast<channel::SessionExecutable>(
+            std::make_shared<GpuExecutable>(*std::move(loaded), shape)));
+      });
+}
+
+absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CudaDevice::MapDeviceMemory(
+    cuda::CUmemGenericAllocationHandle handle, uint64_t mapped_bytes, uint64_t bytes) {
+  CUdeviceptr address = 0;
+  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(
+      driver_.MemAddressReserve(&address, mapped_bytes, 0, 0, 0), "cuMemAddressReserve"));
+  absl::Status status =
+      driver_.ToStatus(driver_.MemMap(address, mapped_bytes, 0, handle, 0), "cuMemMap");
+  if (!status.ok()) {
+    driver_.MemAddressFree(address, mapped_bytes);
+    return status;
+  }
+  auto buffer =
+      std::make_shared<DeviceBuffer>(driver_, address, mapped_bytes, bytes);  // unmaps from here on
+  const cuda::CUmemAccessDesc access{{cuda::kLocationDevice, device_.device},
+                                     cuda::kAccessReadWrite};
+  FUSIOND_RETURN_IF_ERROR(
+      driver_.ToStatus(driver_.MemSetAccess(address, mapped_bytes, &access, 1), "cuMemSetAccess"));
+  return std::static_pointer_cast<channel::SessionBuffer>(buffer);
+}
+
+absl::StatusOr<channel::AllocatedBuffer> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind) {
+  if (kind == MemoryKind::kHost) return AllocateHost(bytes);
+  if (device_.memory_granularity == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        device_.name, " cannot export memory as a descriptor; launch locally from a lease"));
+  }
+  const auto granularity = static_cast<uint64_t>(device_.memory_granularity);
+  if (bytes > static_cast<uint64_t>(device_.memory_bytes)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "device memory: limit is ", device_.memory_bytes, " bytes, asked for ", bytes));
+  }
+  const uint64_t mapped_bytes = (bytes + granularity - 1) / granularity * granularity;
+  const cuda::CUmemAllocationProp properties = DeviceMemory(device_.device);
+  cuda::CUmemGenericAllocationHandle handle;
+  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(driver_.MemCreate(&handle, mapped_bytes, &properties, 0),
+                                           absl::StrCat("allocate ", mapped_bytes, " bytes")));
+  channel::AllocatedBuffer allocated;
+  allocated.kind = MemoryKind::kDevice;
+  absl::Status status = [&]() -> absl::Status {
+    FUSIOND_ASSIGN_OR_RETURN(allocated.buffer, MapDeviceMemory(handle, mapped_bytes, bytes));
+    int fd = -1;
+    FUSIOND_RETURN_IF_ERROR(
+        driver_.ToStatus(driver_.MemExportToShareableHandle(&fd, handle, cuda::kHandlePosixFd, 0),
+                         "cuMemExportToShareableHandle"));
+    allocated.fd.reset(fd);
+    // Fresh pages may hold another tenant's data.
+    const CUdeviceptr address = static_cast<DeviceBuffer&>(*allocated.buffer).address();
+    FUSIOND_RETURN_IF_ERROR(
+        driver_.ToStatus(driver_.MemsetD8Async(address, 0, mapped_bytes, nullptr), "clear memory"));
+    return driver_.ToStatus(driver_.StreamSynchronize(nullptr), "clear memory");
+  }();
+  driver_.MemRelease(handle);  // mapping and descriptor keep the memory
+  if (!status.ok()) return status;
+  return allocated;
+}
+
+absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CudaDevice::Import(base::UniqueFd fd,
+                                                                           uint64_t bytes,
+                                                                           MemoryKind kind) {
+  if (kind == MemoryKind::kHost) return ImportHost(std::move(fd), bytes);
+  const auto granularity = static_cast<uint64_t>(std::max<int64_t>(device_.memory_granularity, 1));
+  if (bytes % granularity != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("import: size must be a multiple of ", granularity, " bytes, is ", bytes));
+  }
+  cuda::CUmemGenericAllocationHandle handle;
+  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(
+      driver_.MemImportFromShareableHandle(
+          &handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())), cuda::kHandlePosixFd),
+      "cuMemImportFromShareableHandle"));
+  absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> buffer =
+      MapDeviceMemory(handle, bytes, bytes);
+  driver_.MemRelease(handle);
+  return buffer;
+}
+
+absl::StatusOr<CudaDevice::Stream*> CudaDevice::StreamFor(const channel::StreamKey& key) {
+  std::unique_ptr<Stream>& slot = streams_[key];
+  if (slot == nullptr) {
+    auto stream = std::make_unique<Stream>();
+    absl::Status status = driver_.ToStatus(
+        driver_.StreamCreate(&stream->stream, cuda::kStreamNonBlocking), "cuStreamCreate");
+    if (!status.ok()) {
+      streams_.erase(key);
+      return status;
+    }
+    slot = std::move(stream);
+  }
+  return slot.get();
+}
+
+absl::Status CudaDevice::ReserveWorkspace(Stream& stream, uint64_t bytes) {
+  if (bytes <= stream.workspace_bytes) return absl::OkStatus();
+  if (stream.workspace != 0) {
+    // Earlier launches of this stream may still use it.
+    FUSIOND_RETURN_IF_ERROR(
+        driver_.ToStatus(driver_.StreamSynchronize(stream.stream), "grow workspace"));
+    driver_.MemFree(stream.workspace);
+    stream.workspace = 0;
+    stream.workspace_bytes = 0;
+  }
+  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(driver_.MemAlloc(&stream.workspace, bytes),
+                                           absl::StrCat("workspace of ", bytes, " bytes")));
+  stream.workspace_bytes = bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<cuda::CUevent> CudaDevice::TakeEvent() {
+  if (!spare_events_.empty()) {
+    cuda::CUevent event = spare_events_.back();
+    spare_events_.pop_back();
+    return event;
+  }
+  cuda::CUevent event;
+  FUSIOND_RETURN_IF_ERROR(
+      driver_.ToStatus(driver_.EventCreate(&event, cuda::kEventDefault), "cuEventCreate"));
+  return event;
+}
+
+absl::Status CudaDevice::Enqueue(Stream& stream, Work& work,
+                                 const std::function<absl::Status(Stream&)>& enqueue) {
+  FUSIOND_ASSIGN_OR_RETURN(work.start, TakeEvent());
+  FUSIOND_ASSIGN_OR_RETURN(work.end, TakeEvent());
+  FUSIOND_RETURN_IF_ERROR(
+      driver_.ToStatus(driver_.EventRecord(work.start, stream.stream), "cuEventRecord"));
+  FUSIOND_RETURN_IF_ERROR(enqueue(stream));
+  return driver_.ToStatus(driver_.EventRecord(work.end, stream.stream), "cuEventRecord");
+}
+
+void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket,
+                     absl::InlinedVector<std::shared_ptr<void>, 8> keep,
+                     const std::function<absl::Status(Stream&)>& enqueue) {
+  absl::StatusOr<Stream*> stream = StreamFor(key);
+  if (!stream.ok()) return Fail(std::move(ticket), stream.status());
+  if ((*stream)->in_flight.size() >= kMaxInFlight) {
+    Outcome full;
+    full.code = CompletionCode::kResourceExhausted;
+    full.reason = CompletionReason::kQueue;
+    full.limit = kMaxInFlight;
+    full.actual = (*stream)->in_flight.size() + 1;
+    return ticket.Finish(full);
+  }
+  Work work{std::move(ticket), nullptr, nullptr, NowNs(), std::move(keep)};
+  absl::Status status = Enqueue(**stream, work, enqueue);
+  if (!status.ok()) {
+    // What was enqueued before the failure may still run; keep its memory until the stream is idle.
+    if (!cuda::IsContextLost(driver_.StreamSynchronize((*stream)->stream))) {
+      for (cuda::CUevent event : {work.start, work.end}) {
+        if (event != nullptr) spare_events_.push_back(event);
+      }
+    }
+    return Fail(std::move(work.ticket), status);
+  }
+  ++in_flight_;
+  (*stream)->in_flight.push_back(std::move(work));
+}
+
+void CudaDevice::Launch(const channel::LaunchRequest& request, channel::Ticket ticket) {
+  auto& executable = static_cast<GpuExecutable&>(*request.executable);
+  std::vector<TensorMemory> tensors;
+  absl::InlinedVector<std::shared_ptr<void>, 8> keep{executable.shared_from_this()};
+  for (size_t i = 0; i < request.tensors.size(); ++i) {
+    auto* buffer = dynamic_cast<DeviceBuffer*>(request.tensors[i].buffer);
+    if (buffer == nullptr) {
+      Outcome outcome;
+      outcome.code = CompletionCode::kFailedPrecondition;
+      outcome.reason = CompletionReason::kBuffer;
+      outcome.index = static_cast<uint32_t>(i);
+      return ticket.Finish(outcome);
+    }
+    tensors.push_back({buffer->address(), buffer->bytes(), request.tensors[i].offset, buffer});
+    keep.push_back(buffer->shared_from_this());
+  }
+  BoundLaunch bound;
+  Outcome outcome = BindLaunch(executable.loaded->executable(), device_.info.sm_count, tensors,
+                               request.extents, bound);
+  if (!outcome.ok()) return ticket.Finish(outcome);
+  Run(request.stream, std::move(ticket), std::move(keep), [&](Stream& stream) -> absl::Status {
+    FUSIOND_ASSIGN_OR_RETURN(int64_t workspace, executable.loaded->WorkspaceBytes(bound.inputs));
+    FUSIOND_RETURN_IF_ERROR(ReserveWorkspace(stream, static_cast<uint64_t>(workspace)));
+    return executable.loaded->Launch(stream.stream, bound.inputs, bound.outputs, stream.workspace);
+  });
+}
+
+void CudaDevice::Copy(const channel::CopyRequest& request, channel::Ticket ticket) {
+  auto* from_device = dynamic_cast<DeviceBuffer*>(request.source.buffer);
+  auto* to_device = dynamic_cast<DeviceBuffer*>(request.destination.buffer);
+  auto* from_host = dynamic_cast<HostBuffer*>(request.source.buffer);
+  auto* to_host = dynamic_cast<HostBuffer*>(request.destination.buffer);
+  absl::InlinedVector<std::shared_ptr<void>, 8> keep{
+      request.source.buffer->shared_from_this(), request.destination.buffer->shared_from_this()};
+  Run(request.stream, std::move(ticket), std::move(keep), [&](Stream& stream) -> absl::Status {
+    const uint64_t from = request.source.offset, to = request.destination.offset;
+    cuda::CUresult result = cuda::kSuccess;
+    if (from_device != nullptr && to_device != nullptr) {
+      result = driver_.MemcpyDtoDAsync(to_device->address() + to, from_device->address() + from,
+                                       request.bytes, stream.stream);
+    } else if (from_host != nullptr && to_device != nullptr) {
+      result = driver_.MemcpyHtoDAsync(to_device->address() + to, from_host->data() + from,
+                                       request.bytes, stream.stream);
+    } else if (from_device != nullptr && to_host != nullptr) {
+      result = driver_.MemcpyDtoHAsync(to_host->data() + to, from_device->address() + from,
+                                       request.bytes, stream.stream);
+    } else {
+      return absl::UnimplementedError(
+          "copy between two host buffers: the client maps both, it copies itself");
+    }
+    return driver_.ToStatus(result, "copy");
+  });
+}
+
+void CudaDevice::Finish(Work& work) {
+  Outcome outcome;
+  outcome.queue_ns =
+      static_cast<uint64_t>(std::max<int64_t>(0, work.started_ns - work.ticket.taken_ns()));
+  float ms = 0;
+  if (driver_.EventElapsedTime(&ms, work.start, work.end) == cuda::kSuccess) {
+    outcome.device_ns = static_cast<uint64_t>(ms * 1e6f);
+  }
+  work.ticket.Finish(outcome);
+  spare_events_.push_back(work.start);
+  spare_events_.push_back(work.end);
+}
+
+absl::Duration CudaDevice::Poll() {
+  if (lost_ || in_flight_ == 0) return absl::InfiniteDuration();
+  for (auto& [key, stream] : streams_) {
+    while (!stream->in_flight.empty()) {
+      Work& work = stream->in_flight.front();
+      const cuda::CUresult result = driver_.EventQuery(work.end);
+      if (result == cuda::kNotReady) break;
+      if (result != cuda::kSuccess) {
+        Lose(driver_.ToStatus(result, "launch"));
+        return absl::InfiniteDuration();
+      }
+      Finish(work);
+      stream->in_flight.pop_front();
+      --in_flight_;
+    }
+  }
+  return in_flight_ == 0 ? absl::InfiniteDuration() : kPollAgain;
+}
+
+void CudaDevice::Close(Stream& stream) {
+  if (stream.stream == nullptr) return;
+  if (!lost_) driver_.StreamSynchronize(stream.stream);
+  in_flight_ -= stream.in_flight.size();
+  for (Work& work : stream.in_flight) Finish(work);
+  stream.in_flight.clear();
+  if (stream.workspace != 0) driver_.MemFree(stream.workspace);
+  driver_.StreamDestroy(std::exchange(stream.stream, nullptr));
+}
+
+void CudaDevice::ForgetRing(uint64_t ring) {
+  for (auto it = streams_.begin(); it != streams_.end();) {
+    auto here = it++;
+    if (here->first.ring != ring) continue;
+    Close(*here->second);
+    streams_.erase(here);
+  }
+}
+
+void CudaDevice::Fail(channel::Ticket ticket, const absl::Status& status) {
+  ticket.Finish(OutcomeFromStatus(status));
+  if (absl::IsAborted(status)) Lose(status);
+}
+
+void CudaDevice::Lose(const absl::Status& status) {
+  if (std::exchange(lost_, true)) return;
+  Outcome outcome;
+  outcome.code = CompletionCode::kContextLost;
+  outcome.reason = CompletionReason::kDevice;
+  for (auto& [key, stream] : streams_) {
+    for (Work& work : stream->in_flight) work.ticket.Finish(outcome);
+    stream->in_flight.clear();
+  }
+  in_flight_ = 0;
+  on_lost_(status);
+}
+
+}  // namespace fusiond::worker

@@ -1,0 +1,100 @@
+// CudaDevice: one CUDA context that loads executables, owns arenas and launches on streams.
+//
+// Every (ring, stream slot) has a stream of its own, with its own workspace. Completions are
+// host-polled: an event is recorded after each launch or copy and asked for in Poll(). After a
+// sticky error the context is lost: everything outstanding is answered CONTEXT_LOST through
+// on_lost, which ends the worker.
+//
+// Device memory is allocated with the virtual memory API and exported as a POSIX descriptor, so
+// that a client maps the same pages; where a card cannot export, Allocate says so.
+//
+// Thread-safety: as channel::Device says (the loop's thread); the context is current on it.
+// Ownership: holds the primary context.
+#ifndef FUSIOND_RUNTIME_WORKER_CUDA_DEVICE_H_
+#define FUSIOND_RUNTIME_WORKER_CUDA_DEVICE_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "runtime/channel/device.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/probe.h"
+#include "runtime/worker/executable_source.h"
+#include "runtime/worker/launch_binding.h"
+
+namespace fusiond::worker {
+
+class CudaDevice : public channel::Device {
+ public:
+  static constexpr size_t kMaxInFlight = 4096;  // a stream
+
+  // Retains the primary context of the device named `uuid` and makes it current. NOT_FOUND lists
+  // the UUIDs that are visible. `source` must outlive the device; `on_lost` is called once when the
+  // context is lost.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(
+      const cuda::Driver& driver, const std::string& uuid, ExecutableSource* source,
+      std::function<void(absl::Status)> on_lost);
+  ~CudaDevice() override;
+
+  void Load(const base::Digest& digest, LoadCallback done) override;
+  absl::StatusOr<channel::AllocatedBuffer> Allocate(uint64_t bytes,
+                                                    channel::MemoryKind kind) override;
+  absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> Import(base::UniqueFd fd, uint64_t bytes,
+                                                                 channel::MemoryKind kind) override;
+  void Launch(const channel::LaunchRequest& request, channel::Ticket ticket) override;
+  void Copy(const channel::CopyRequest& request, channel::Ticket ticket) override;
+  absl::Duration Poll() override;
+  void ForgetRing(uint64_t ring) override;
+
+ private:
+  struct Work {
+    channel::Ticket ticket;
+    cuda::CUevent start = nullptr;
+    cuda::CUevent end = nullptr;
+    int64_t started_ns = 0;
+    absl::InlinedVector<std::shared_ptr<void>, 8> keep;  // what the GPU may still touch
+  };
+  struct Stream {
+    cuda::CUstream stream = nullptr;
+    cuda::CUdeviceptr workspace = 0;
+    uint64_t workspace_bytes = 0;
+    std::deque<Work> in_flight;
+  };
+
+  CudaDevice(const cuda::Driver& driver, cuda::ProbedDevice device, ExecutableSource* source,
+             std::function<void(absl::Status)> on_lost);
+  absl::StatusOr<Stream*> StreamFor(const channel::StreamKey& key);
+  absl::Status ReserveWorkspace(Stream& stream, uint64_t bytes);
+  absl::StatusOr<cuda::CUevent> TakeEvent();
+  // Enqueues `enqueue` between two events; refuses when too much is in flight.
+  void Run(const channel::StreamKey& key, channel::Ticket ticket,
+           absl::InlinedVector<std::shared_ptr<void>, 8> keep,
+           const std::function<absl::Status(Stream&)>& enqueue);
+  absl::Status Enqueue(Stream& stream, Work& work,
+                       const std::function<absl::Status(Stream&)>& enqueue);
+  void Finish(Work& work);
+  void Close(Stream& stream);
+  // Answers the ticket, and declares the context lost where `status` says so.
+  void Fail(channel::Ticket ticket, const absl::Status& status);
+  void Lose(const absl::Status& status);
+  absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> MapDeviceMemory(
+      cuda::CUmemGenericAllocationHandle handle, uint64_t mapped_bytes, uint64_t bytes);
+
+  const cuda::Driver& driver_;
+  const cuda::ProbedDevice device_;
+  ExecutableSource* const source_;
+  std::function<void(absl::Status)> on_lost_;
+  cuda::CUcontext context_ = nullptr;
+  bool lost_ = false;
+  size_t in_flight_ = 0;
+  absl::flat_hash_map<channel::StreamKey, std::unique_ptr<Stream>> streams_;
+  std::vector<cuda::CUevent> spare_events_;
+};
+
+}  // namespace fusiond::worker
+
+#endif  // FUSIOND_RUNTIME_WORKER_CUDA_DEVICE_H_

@@ -1,0 +1,35 @@
+// The worker role: one process that serves the sessions of one identity on one device.
+#ifndef FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_
+#define FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "runtime/base/file.h"
+
+namespace fusiond::worker {
+
+struct WorkerOptions {
+  std::string device;  // "cpu" or a device UUID
+  base::UniqueFd
+      adopt_socket;  // ADOPT messages from the supervisor (channel::SupervisorConnection::PassTo)
+  base::UniqueFd fetch_socket;  // executable_source.h
+  std::string driver_path;      // libcuda; empty = by the loader's search
+  // Without sessions for this long the worker exits: a context costs device memory.
+  absl::Duration idle_exit = absl::Minutes(5);
+  // A descriptor that becomes readable when the worker shall drain (signalfd or pipe); -1 = none.
+  int drain_fd = -1;
+  absl::Duration drain_grace = absl::Seconds(5);
+  std::function<void(const std::string&)> log = [](const std::string&) {};
+};
+
+// Serves until the supervisor hangs up, the worker has been idle, it was drained (all OK), or the
+// context is lost (ABORTED). Call before any CUDA call in the process; CUDA_MODULE_LOADING is set
+// to EAGER here.
+absl::Status RunWorker(WorkerOptions options);
+
+}  // namespace fusiond::worker
+
+#endif  // FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_

@@ -1,0 +1,214 @@
+// A whole worker on the CPU device: a supervisor's end on one side, a client session on the other.
+#include <poll.h>
+
+#include <cstring>
+#include <thread>
+
+#include "compiler/import/graph_proto.h"
+#include "runtime/base/memfd.h"
+#include "runtime/channel/client_session.h"
+#include "runtime/channel/socket.h"
+#include "runtime/channel/supervisor_connection.h"
+#include "runtime/executable/serialise.h"
+#include "runtime/worker/executable_source.h"
+#include "runtime/worker/worker_main.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::worker {
+namespace {
+
+using channel::MemoryKind;
+using executable::Executable;
+using executable::Formula;
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+
+void WaitReadable(int fd) {
+  pollfd waiting{fd, POLLIN, 0};
+  ASSERT_EQ(poll(&waiting, 1, 10000), 1);
+}
+
+// y = x * s over f32[n, 4], s a scalar input.
+Executable ScaleExecutable() {
+  ir::Graph graph;
+  const ir::ValueId x = *graph.AddInput(ir::TensorType(base::DType::kFloat, {ir::kSymbolic, 4}));
+  const ir::ValueId s = *graph.AddInput(ir::ScalarType(base::DType::kDouble));
+  graph.AddOutput(*graph.Add(ir::Op::kMul, {x, s}));
+  Executable e;
+  e.arch = e.profile = "cpu";
+  e.inputs = {{base::DType::kFloat, false, executable::MemorySpace::kDevice, {-1, 4}, {-1, 1}},
+              {base::DType::kDouble, true, executable::MemorySpace::kDevice, {}, {}}};
+  executable::OutputSpec y;
+  y.shape = {Formula::Extent(0, 0), Formula::Constant(4)};
+  y.strides = {Formula::Constant(4), Formula::Constant(1)};
+  e.outputs = {y};
+  executable::HostEvaluateStep step;
+  step.graph = graph_proto::ToBytes(graph);
+  e.steps = {step};
+  return e;
+}
+
+class CpuWorkerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    bytes_ = executable::Serialise(ScaleExecutable());
+    digest_ = executable::ExecutableDigest(bytes_);
+    ASSERT_OK_AND_ASSIGN(auto adopt, channel::SocketPair());
+    ASSERT_OK_AND_ASSIGN(auto fetch, channel::SocketPair());
+    adopt_ = std::move(adopt.first);
+    fetch_ = std::move(fetch.first);
+    WorkerOptions options;
+    options.device = "cpu";
+    options.adopt_socket = std::move(adopt.second);
+    options.fetch_socket = std::move(fetch.second);
+    worker_ = std::thread([options = std::move(options)]() mutable {
+      worker_status() = RunWorker(std::move(options));
+    });
+    supervisor_ = std::thread([this] { ServeFetches(); });
+  }
+  void TearDown() override {
+    session_.reset();
+    adopt_.reset();  // the worker exits when its supervisor hangs up
+    worker_.join();
+    fetch_stop_ = true;
+    supervisor_.join();
+    EXPECT_THAT(worker_status(), IsOk());
+  }
+
+  static absl::Status& worker_status() {
+    static absl::Status status;
+    return status;
+  }
+
+  void ServeFetches() {
+    while (!fetch_stop_) {
+      pollfd waiting{fetch_.get(), POLLIN, 0};
+      if (poll(&waiting, 1, 20) != 1) continue;
+      absl::StatusOr<FetchRequest> request = ReceiveFetchRequest(fetch_.get());
+      if (absl::IsUnavailable(request.status())) return;
+      if (!request.ok()) continue;
+      if (std::memcmp(request->digest, digest_.bytes.data(), 32) != 0) {
+        EXPECT_THAT(
+            SendFetchError(fetch_.get(), request->id, absl::NotFoundError("no such executable")),
+            IsOk());
+        continue;
+      }
+      absl::StatusOr<base::UniqueFd> memfd = base::CreateImmutable("lease", bytes_);
+      ASSERT_THAT(memfd, IsOk());
+      EXPECT_THAT(SendFetchReply(fetch_.get(), request->id, memfd->get(), bytes_.size()), IsOk());
+    }
+  }
+
+  // The client says HELLO and OPEN_DEVICE; this end answers and passes it on, as the supervisor
+  // does.
+  void Connect() {
+    ASSERT_OK_AND_ASSIGN(auto pair, channel::SocketPair());
+    std::thread supervisor([this, fd = std::move(pair.second)]() mutable {
+      channel::SupervisorConnection connection(std::move(fd));
+      for (bool passed = false; !passed;) {
+        WaitReadable(connection.fd());
+        absl::StatusOr<channel::SupervisorConnection::Request> request = connection.Next();
+        ASSERT_THAT(request.status(), IsOk());
+        if (!std::holds_alternative<channel::SupervisorConnection::DeviceRequest>(*request))
+          continue;
+        ASSERT_THAT(std::move(connection).PassTo(adopt_.get(), absl::Seconds(5)), IsOk());
+        passed = true;
+      }
+    });
+    absl::StatusOr<channel::SupervisorClient> client =
+        channel::SupervisorClient::Greet(std::move(pair.first));
+    ASSERT_THAT(client.status(), IsOk());
+    absl::StatusOr<std::unique_ptr<channel::ClientSession>> session = client->OpenDevice("cpu");
+    supervisor.join();
+    ASSERT_THAT(session.status(), IsOk());
+    session_ = *std::move(session);
+  }
+
+  std::string bytes_;
+  base::Digest digest_;
+  base::UniqueFd adopt_, fetch_;
+  std::thread worker_, supervisor_;
+  std::atomic<bool> fetch_stop_{false};
+  std::unique_ptr<channel::ClientSession> session_;
+};
+
+TEST_F(CpuWorkerTest, LaunchComputesInSharedMemory) {
+  Connect();
+  ASSERT_OK_AND_ASSIGN(auto loaded, session_->Load(digest_));
+  EXPECT_EQ(loaded.tensors, 2u);
+  EXPECT_EQ(loaded.extents, 2u);
+  ASSERT_OK_AND_ASSIGN(auto x, session_->Allocate(4096, MemoryKind::kHost));
+  ASSERT_OK_AND_ASSIGN(auto y, session_->Allocate(4096, MemoryKind::kHost));
+  ASSERT_OK_AND_ASSIGN(base::Mapping x_map, base::Mapping::Map(x.fd.get(), 4096, true));
+  ASSERT_OK_AND_ASSIGN(base::Mapping y_map, base::Mapping::Map(y.fd.get(), 4096, true));
+  auto* in = reinterpret_cast<float*>(x_map.data());
+  for (int i = 0; i < 12; ++i) in[i] = static_cast<float>(i);
+  ASSERT_OK_AND_ASSIGN(auto ring, session_->OpenRing());
+  channel::LaunchCommand command;
+  const channel::TensorArgument tensors[] = {{x.handle, 0}, {y.handle, 16}};
+  double scale = 2.5;
+  int64_t extents[] = {3, 0};
+  std::memcpy(&extents[1], &scale, 8);
+  command.executable = loaded.handle;
+  command.tensors = tensors;
+  command.extents = extents;
+  command.cookie = 77;
+  ASSERT_THAT(ring->Launch(command), IsOk());
+  ASSERT_THAT(ring->Wait(absl::Seconds(10)), IsOk());
+  channel::CompletionEntry done;
+  ASSERT_EQ(ring->Reap({&done, 1}), 1u);
+  EXPECT_EQ(done.cookie, 77u);
+  EXPECT_THAT(channel::ToStatus(done), IsOk());
+  const auto* out = reinterpret_cast<const float*>(y_map.data() + 16);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(out[i], 2.5f * static_cast<float>(i)) << i;
+}
+
+TEST_F(CpuWorkerTest, LaunchOutsideItsBufferIsRefusedAndTheSessionGoesOn) {
+  Connect();
+  ASSERT_OK_AND_ASSIGN(auto loaded, session_->Load(digest_));
+  ASSERT_OK_AND_ASSIGN(auto x, session_->Allocate(4096, MemoryKind::kHost));
+  ASSERT_OK_AND_ASSIGN(auto ring, session_->OpenRing());
+  const channel::TensorArgument tensors[] = {{x.handle, 0}, {x.handle, 2048}};
+  for (int64_t rows : {int64_t{1} << 39, int64_t{129}, int64_t{1}}) {
+    const int64_t extents[] = {rows, 0};
+    channel::LaunchCommand command;
+    command.executable = loaded.handle;
+    command.tensors = tensors;
+    command.extents = extents;
+    ASSERT_THAT(ring->Launch(command), IsOk());
+    ASSERT_THAT(ring->Wait(absl::Seconds(10)), IsOk());
+    channel::CompletionEntry done;
+    ASSERT_EQ(ring->Reap({&done, 1}), 1u);
+    if (rows == 1) {
+      EXPECT_THAT(channel::ToStatus(done), IsOk());
+    } else {
+      EXPECT_THAT(channel::ToStatus(done), StatusIs(absl::StatusCode::kInvalidArgument));
+    }
+  }
+}
+
+TEST_F(CpuWorkerTest, UnknownDigestIsNotFound) {
+  Connect();
+  EXPECT_THAT(session_->Load(base::Sha256("nothing")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CpuWorkerTest, F28_ClientsThatHangUpLeaveTheWorkerServing) {
+  for (int round = 0; round < 20; ++round) {
+    Connect();
+    ASSERT_OK_AND_ASSIGN(auto loaded, session_->Load(digest_));
+    ASSERT_OK_AND_ASSIGN(auto x, session_->Allocate(1 << 20, MemoryKind::kHost));
+    ASSERT_OK_AND_ASSIGN(auto ring, session_->OpenRing());
+    const channel::TensorArgument tensors[] = {{x.handle, 0}, {x.handle, 1 << 19}};
+    const int64_t extents[] = {1000, 0};
+    channel::LaunchCommand command;
+    command.executable = loaded.handle;
+    command.tensors = tensors;
+    command.extents = extents;
+    ASSERT_THAT(ring->Launch(command), IsOk());
+    ring->Flush();
+    session_.reset();
+  }
+}
+
+}  // namespace
+}  // namespace fusiond::worker
