@@ -1,0 +1,173 @@
+#include "client/cc/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cc/paths.h"
+#include "client/cc/status_convert.h"
+#include "compiler/import/graph_proto.h"
+#include "proto/fusiond/v1/service.grpc.pb.h"
+#include "runtime/base/memfd.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/channel/client_session.h"
+#include "runtime/executable/serialise.h"
+
+namespace fusiond::client {
+namespace {
+
+constexpr absl::Duration kQuickTimeout = absl::Seconds(30);
+// A graph and its executable, with room for the envelope.
+constexpr int kMaxMessageBytes = 256 << 20;
+
+}  // namespace
+
+struct Client::Rpc {
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::Fusiond::Stub> stub;
+
+  // A unary call, tried once more on UNAVAILABLE: after a restart of the daemon, or when it has
+  // closed an idle connection, the first call on the old connection fails. Every rpc is idempotent.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (v1::Fusiond::Stub::*method)(grpc::ClientContext*,
+                                                                          const Request&,
+                                                                          Response*),
+                                const Request& request, absl::Duration timeout) {
+    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout);
+    for (int attempt = 0;; ++attempt) {
+      grpc::ClientContext context;
+      context.set_deadline(deadline);
+      context.set_wait_for_ready(attempt > 0);
+      Response response;
+      const grpc::Status status = (stub.get()->*method)(&context, request, &response);
+      if (status.ok()) return response;
+      if (attempt > 0 || status.error_code() != grpc::StatusCode::UNAVAILABLE)
+        return FromGrpc(status);
+    }
+  }
+};
+
+Client::Client(std::string folder, std::unique_ptr<Rpc> rpc)
+    : folder_(std::move(folder)), rpc_(std::move(rpc)) {}
+Client::~Client() = default;
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folder,
+                                                        absl::Duration timeout) {
+  auto rpc = std::make_unique<Rpc>();
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // A channel of its own: the process-wide pool would hand several clients one connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  rpc->channel = grpc::CreateCustomChannel(absl::StrCat("unix:", ControlSocket(folder)),
+                                           grpc::InsecureChannelCredentials(), arguments);
+  const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout);
+  if (!rpc->channel->WaitForConnected(deadline)) {
+    return absl::UnavailableError(absl::StrCat("no daemon answers at ", ControlSocket(folder),
+                                               " within ", absl::FormatDuration(timeout)));
+  }
+  rpc->stub = v1::Fusiond::NewStub(rpc->channel);
+  return std::unique_ptr<Client>(new Client(folder, std::move(rpc)));
+}
+
+v1::CompileRequest Client::MakeRequest(const ir::Graph& graph, const std::string& target,
+                                       absl::Span<const Layout> layouts, const Options& options) {
+  v1::CompileRequest request;
+  *request.mutable_graph() = graph_proto::ToProto(graph);
+  request.set_target(target);
+  for (const Layout& layout : layouts) {
+    v1::InputLayout* to = request.add_inputs();
+    to->mutable_shape()->Add(layout.shape.begin(), layout.shape.end());
+    to->mutable_strides()->Add(layout.strides.begin(), layout.strides.end());
+    to->set_alignment(layout.alignment);
+  }
+  request.mutable_options()->insert(options.begin(), options.end());
+  return request;
+}
+
+absl::StatusOr<Fusion> Client::Compile(const ir::Graph& graph, const std::string& target,
+                                       absl::Span<const Layout> layouts, const Options& options,
+                                       absl::Duration timeout) {
+  Fusion fusion;
+  FUSIOND_ASSIGN_OR_RETURN(fusion.response,
+                           rpc_->Call(&v1::Fusiond::Stub::Compile,
+                                      MakeRequest(graph, target, layouts, options), timeout));
+  FUSIOND_ASSIGN_OR_RETURN(fusion.key, base::DigestFromBytes(fusion.response.key()));
+  FUSIOND_ASSIGN_OR_RETURN(fusion.executable_digest,
+                           base::DigestFromBytes(fusion.response.executable_digest()));
+  return fusion;
+}
+
+absl::StatusOr<executable::Executable> Client::Lease(const base::Digest& executable_digest) {
+  FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
+                           channel::SupervisorClient::Connect(ChannelSocket(folder_)));
+  FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient::LeasedExecutable lease,
+                           supervisor.Lease(executable_digest));
+  FUSIOND_ASSIGN_OR_RETURN(base::Mapping mapping,
+                           base::Mapping::Map(lease.fd.get(), lease.bytes, false));
+  return executable::Deserialise(mapping.view());
+}
+
+absl::StatusOr<std::unique_ptr<LocalExecutable>> Client::LoadLocally(const Fusion& fusion,
+                                                                     const cuda::Driver& driver,
+                                                                     int sm_count) {
+  FUSIOND_ASSIGN_OR_RETURN(executable::Executable executable, Lease(fusion.executable_digest));
+  return LocalExecutable::Load(driver, std::move(executable), sm_count);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Client::OpenDevice(const std::string& device) {
+  FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
+                           channel::SupervisorClient::Connect(ChannelSocket(folder_)));
+  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientSession> session,
+                           supervisor.OpenDevice(device));
+  return Session::Create(std::move(session));
+}
+
+absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::CompileRequest& compile) {
+  v1::ExplainRequest request;
+  *request.mutable_request() = compile;
+  return rpc_->Call(&v1::Fusiond::Stub::Explain, request, kQuickTimeout);
+}
+
+absl::StatusOr<v1::GetArtifactsResponse> Client::GetArtifacts(
+    const v1::GetArtifactsRequest& request) {
+  return rpc_->Call(&v1::Fusiond::Stub::GetArtifacts, request, absl::Minutes(2));
+}
+
+absl::StatusOr<v1::ExecuteResponse> Client::Execute(const v1::ExecuteRequest& request) {
+  return rpc_->Call(&v1::Fusiond::Stub::Execute, request, absl::Minutes(2));
+}
+
+absl::StatusOr<v1::DevicesResponse> Client::Devices() {
+  return rpc_->Call(&v1::Fusiond::Stub::Devices, v1::DevicesRequest(), kQuickTimeout);
+}
+
+absl::StatusOr<v1::StatusResponse> Client::GetStatus() {
+  return rpc_->Call(&v1::Fusiond::Stub::Status, v1::StatusRequest(), kQuickTimeout);
+}
+
+absl::StatusOr<v1::CacheStatsResponse> Client::CacheStats() {
+  return rpc_->Call(&v1::Fusiond::Stub::CacheStats, v1::CacheStatsRequest(), kQuickTimeout);
+}
+
+absl::StatusOr<v1::CacheListResponse> Client::CacheList(const v1::CacheListRequest& request) {
+  return rpc_->Call(&v1::Fusiond::Stub::CacheList, request, kQuickTimeout);
+}
+
+absl::StatusOr<v1::CacheEvictResponse> Client::CacheEvict(const v1::CacheEvictRequest& request) {
+  return rpc_->Call(&v1::Fusiond::Stub::CacheEvict, request, kQuickTimeout);
+}
+
+absl::Status Client::Warm(const v1::WarmRequest& request,
+                          const std::function<void(const v1::WarmEvent&)>& on_event) {
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReader<v1::WarmEvent>> reader = rpc_->stub->Warm(&context, request);
+  v1::WarmEvent event;
+  while (reader->Read(&event)) on_event(event);
+  return FromGrpc(reader->Finish());
+}
+
+}  // namespace fusiond::client
