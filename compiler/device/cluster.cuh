@@ -29,8 +29,8 @@ FD T* fd_cluster_map(T* p, u32 rank) {
 template <class T>
 FD void fd_store_remote(T* p, T v, u32 rank, fd_mbarrier* b) {
   u32 to, bar;
-  asm("mapa.shared::cluster.u32 %0,%1,%2;" : "=r"(to) : "r"(fd_smem_address(p)), "r"(rank));
-  asm("mapa.shared::cluster.u32 %0,%1,%2;" : "=r"(bar) : "r"(fd_smem_address(b)), "r"(rank));
+  asm("mapa.shared::cluster.u32 %0,%1,%2;" : "=r"(to) : "r"(fdi_smem_address(p)), "r"(rank));
+  asm("mapa.shared::cluster.u32 %0,%1,%2;" : "=r"(bar) : "r"(fdi_smem_address(b)), "r"(rank));
   if constexpr (sizeof(T) == 4) {
     asm volatile(
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0],%1,[%2];" ::"r"(to),

@@ -40,7 +40,7 @@ FD To fd_cast(From v) {
 
 // The pairs of a vector of 16-bit elements.
 template <int N>
-struct fd_words {
+struct fdi_words {
   u32 w[N];
 };
 
@@ -48,19 +48,19 @@ template <class To, class From, int N>
 FD fd_vec<To, N> fd_cast(const fd_vec<From, N>& v) {
   fd_vec<To, N> r;
   if constexpr (N % 2 == 0 && fd_same<From, bf16> && fd_same<To, f32>) {
-    const fd_words<N / 2> pairs = fd_bit_cast<fd_words<N / 2>>(v);
+    const fdi_words<N / 2> pairs = fd_bit_cast<fdi_words<N / 2>>(v);
 #pragma unroll
     for (int i = 0; i < N / 2; i++) {
       r[2 * i] = fd_bit_cast<f32>(pairs.w[i] << 16);
       r[2 * i + 1] = fd_bit_cast<f32>(pairs.w[i] & 0xffff0000u);
     }
   } else if constexpr (N % 2 == 0 && fd_same<From, f32> && fd_same<To, bf16>) {
-    fd_words<N / 2> pairs;
+    fdi_words<N / 2> pairs;
 #pragma unroll
     for (int i = 0; i < N / 2; i++) pairs.w[i] = fd_pack_bf16(v[2 * i], v[2 * i + 1]);
     r = fd_bit_cast<fd_vec<To, N>>(pairs);
   } else if constexpr (N % 2 == 0 && fd_same<From, f32> && fd_same<To, f16>) {
-    fd_words<N / 2> pairs;
+    fdi_words<N / 2> pairs;
 #pragma unroll
     for (int i = 0; i < N / 2; i++) pairs.w[i] = fd_pack_f16(v[2 * i], v[2 * i + 1]);
     r = fd_bit_cast<fd_vec<To, N>>(pairs);
@@ -77,7 +77,7 @@ template <class From, int N>
 FD fd_vec<f32, N> fd_cast_again(fd_vec<From, N> v) {
   fd_vec<f32, N> r;
   if constexpr (N % 2 == 0 && sizeof(From) == 2) {
-    fd_words<N / 2> pairs = fd_bit_cast<fd_words<N / 2>>(v);
+    fdi_words<N / 2> pairs = fd_bit_cast<fdi_words<N / 2>>(v);
 #pragma unroll
     for (int i = 0; i < N / 2; i++) {
       if constexpr (fd_same<From, bf16>) {

@@ -4,12 +4,13 @@
 // thread's N latest groups have landed; a barrier must follow before other threads read them.
 // Needs: types.cuh, smem.cuh, mbarrier.cuh
 FD void fd_copy16(void* shared, const void* global) {
-  asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(fd_smem_address(shared)), "l"(global)
+  asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(fdi_smem_address(shared)),
+               "l"(global)
                : "memory");
 }
 // Copies the first `bytes` (0 to 16) and clears the rest.
 FD void fd_copy16_partial(void* shared, const void* global, u32 bytes) {
-  asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(fd_smem_address(shared)),
+  asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(fdi_smem_address(shared)),
                "l"(global), "r"(bytes)
                : "memory");
 }
@@ -25,8 +26,8 @@ FD void fd_copy_wait() {
 FD void fd_copy_bulk(void* shared, const void* global, u32 bytes, fd_mbarrier* b) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0],[%1],%2,[%3];" ::"r"(
-          fd_smem_address(shared)),
-      "l"(global), "r"(bytes), "r"(fd_smem_address(b))
+          fdi_smem_address(shared)),
+      "l"(global), "r"(bytes), "r"(fdi_smem_address(b))
       : "memory");
 }
 #endif

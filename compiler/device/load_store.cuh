@@ -13,103 +13,103 @@
 //   fd_store_stream   bytes that nobody reads soon: evicted first
 // Needs: types.cuh
 template <int Bytes>
-struct fd_raw;
+struct fdi_raw;
 template <>
-struct fd_raw<1> {
+struct fdi_raw<1> {
   u8 v;
 };
 template <>
-struct fd_raw<2> {
+struct fdi_raw<2> {
   u16 v;
 };
 template <>
-struct fd_raw<4> {
+struct fdi_raw<4> {
   u32 v;
 };
 template <>
-struct alignas(8) fd_raw<8> {
+struct alignas(8) fdi_raw<8> {
   u32 x, y;
 };
 template <>
-struct alignas(16) fd_raw<16> {
+struct alignas(16) fdi_raw<16> {
   u32 x, y, z, w;
 };
 
-#define FD_RAW_LOADS(name, op)                                                            \
-  FD void name(fd_raw<1>& r, const void* p) {                                             \
+#define FDI_RAW_LOADS(name, op)                                                           \
+  FD void name(fdi_raw<1>& r, const void* p) {                                            \
     u32 v;                                                                                \
     asm volatile("ld.global" op ".u8 %0,[%1];" : "=r"(v) : "l"(p));                       \
     r.v = (u8)v;                                                                          \
   }                                                                                       \
-  FD void name(fd_raw<2>& r, const void* p) {                                             \
+  FD void name(fdi_raw<2>& r, const void* p) {                                            \
     asm volatile("ld.global" op ".u16 %0,[%1];" : "=h"(r.v) : "l"(p));                    \
   }                                                                                       \
-  FD void name(fd_raw<4>& r, const void* p) {                                             \
+  FD void name(fdi_raw<4>& r, const void* p) {                                            \
     asm volatile("ld.global" op ".u32 %0,[%1];" : "=r"(r.v) : "l"(p));                    \
   }                                                                                       \
-  FD void name(fd_raw<8>& r, const void* p) {                                             \
+  FD void name(fdi_raw<8>& r, const void* p) {                                            \
     asm volatile("ld.global" op ".v2.u32 {%0,%1},[%2];" : "=r"(r.x), "=r"(r.y) : "l"(p)); \
   }                                                                                       \
-  FD void name(fd_raw<16>& r, const void* p) {                                            \
+  FD void name(fdi_raw<16>& r, const void* p) {                                           \
     asm volatile("ld.global" op ".v4.u32 {%0,%1,%2,%3},[%4];"                             \
                  : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)                             \
                  : "l"(p));                                                               \
   }
-FD_RAW_LOADS(fd_raw_load_stream, ".L1::no_allocate")
-FD_RAW_LOADS(fd_raw_load_nc, ".nc")
-FD_RAW_LOADS(fd_raw_load_nc_stream, ".nc.L1::no_allocate")
-FD_RAW_LOADS(fd_raw_load_l2, ".cg")
+FDI_RAW_LOADS(fdi_raw_load_stream, ".L1::no_allocate")
+FDI_RAW_LOADS(fdi_raw_load_nc, ".nc")
+FDI_RAW_LOADS(fdi_raw_load_nc_stream, ".nc.L1::no_allocate")
+FDI_RAW_LOADS(fdi_raw_load_l2, ".cg")
 
 template <int Bytes>
-FD void fd_raw_load(fd_raw<Bytes>& r, const void* p) {
-  r = *(const fd_raw<Bytes>*)p;
+FD void fdi_raw_load(fdi_raw<Bytes>& r, const void* p) {
+  r = *(const fdi_raw<Bytes>*)p;
 }
 template <int Bytes>
-FD void fd_raw_store(void* p, const fd_raw<Bytes>& r) {
-  *(fd_raw<Bytes>*)p = r;
+FD void fdi_raw_store(void* p, const fdi_raw<Bytes>& r) {
+  *(fdi_raw<Bytes>*)p = r;
 }
-FD void fd_raw_store_stream(void* p, const fd_raw<1>& r) {
+FD void fdi_raw_store_stream(void* p, const fdi_raw<1>& r) {
   asm volatile("st.global.cs.u8 [%0],%1;" ::"l"(p), "r"((u32)r.v) : "memory");
 }
-FD void fd_raw_store_stream(void* p, const fd_raw<2>& r) {
+FD void fdi_raw_store_stream(void* p, const fdi_raw<2>& r) {
   asm volatile("st.global.cs.u16 [%0],%1;" ::"l"(p), "h"(r.v) : "memory");
 }
-FD void fd_raw_store_stream(void* p, const fd_raw<4>& r) {
+FD void fdi_raw_store_stream(void* p, const fdi_raw<4>& r) {
   asm volatile("st.global.cs.u32 [%0],%1;" ::"l"(p), "r"(r.v) : "memory");
 }
-FD void fd_raw_store_stream(void* p, const fd_raw<8>& r) {
+FD void fdi_raw_store_stream(void* p, const fdi_raw<8>& r) {
   asm volatile("st.global.cs.v2.u32 [%0],{%1,%2};" ::"l"(p), "r"(r.x), "r"(r.y) : "memory");
 }
-FD void fd_raw_store_stream(void* p, const fd_raw<16>& r) {
+FD void fdi_raw_store_stream(void* p, const fdi_raw<16>& r) {
   asm volatile("st.global.cs.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(r.x), "r"(r.y), "r"(r.z),
                "r"(r.w)
                : "memory");
 }
 
 template <class T, int N>
-struct fd_pieces {
+struct fdi_pieces {
   static constexpr int bytes = alignof(fd_vec<T, N>), count = sizeof(fd_vec<T, N>) / bytes;
-  fd_raw<bytes> piece[count];
+  fdi_raw<bytes> piece[count];
 };
 
-#define FD_LOAD(name, raw)                              \
+#define FDI_LOAD(name, raw)                             \
   template <class T, int N>                             \
   FD fd_vec<T, N> name(const T* p) {                    \
-    fd_pieces<T, N> r;                                  \
+    fdi_pieces<T, N> r;                                 \
     _Pragma("unroll") for (int i = 0; i < r.count; i++) \
         raw(r.piece[i], (const char*)p + i * r.bytes);  \
     return fd_bit_cast<fd_vec<T, N>>(r);                \
   }
-#define FD_STORE(name, raw)                                                                      \
+#define FDI_STORE(name, raw)                                                                     \
   template <class T, int N>                                                                      \
   FD void name(T* p, const fd_vec<T, N>& v) {                                                    \
-    const fd_pieces<T, N> r = fd_bit_cast<fd_pieces<T, N>>(v);                                   \
+    const fdi_pieces<T, N> r = fd_bit_cast<fdi_pieces<T, N>>(v);                                 \
     _Pragma("unroll") for (int i = 0; i < r.count; i++) raw((char*)p + i * r.bytes, r.piece[i]); \
   }
-FD_LOAD(fd_load, fd_raw_load)
-FD_LOAD(fd_load_stream, fd_raw_load_stream)
-FD_LOAD(fd_load_nc, fd_raw_load_nc)
-FD_LOAD(fd_load_nc_stream, fd_raw_load_nc_stream)
-FD_LOAD(fd_load_l2, fd_raw_load_l2)
-FD_STORE(fd_store, fd_raw_store)
-FD_STORE(fd_store_stream, fd_raw_store_stream)
+FDI_LOAD(fd_load, fdi_raw_load)
+FDI_LOAD(fd_load_stream, fdi_raw_load_stream)
+FDI_LOAD(fd_load_nc, fdi_raw_load_nc)
+FDI_LOAD(fd_load_nc_stream, fdi_raw_load_nc_stream)
+FDI_LOAD(fd_load_l2, fdi_raw_load_l2)
+FDI_STORE(fd_store, fdi_raw_store)
+FDI_STORE(fd_store_stream, fdi_raw_store_stream)

@@ -7,60 +7,60 @@
 // shifts by less than 0 or by the width and more shift everything out.
 // Needs: types.cuh, primitive.cuh, convert.cuh
 template <class T>
-struct fd_modular {
+struct fdi_modular {
   typedef T type;  // the type whose + - * do on integers what T's should, without overflow
 };
 template <>
-struct fd_modular<i32> {
+struct fdi_modular<i32> {
   typedef u32 type;
 };
 template <>
-struct fd_modular<i64> {
+struct fdi_modular<i64> {
   typedef u64 type;
 };
 template <class T>
-using fd_mod_t = typename fd_modular<T>::type;
+using fdi_modular_t = typename fdi_modular<T>::type;
 
 // ---- Functions of libdevice, and their forms on integers where an op has one.
-#define FD_UNARY_LIBM(op, fn)                \
+#define FDI_UNARY_LIBM(op, fn)               \
   FD f32 fd_##op(f32 a) { return fn##f(a); } \
   FD f64 fd_##op(f64 a) { return fn(a); }
-FD_UNARY_LIBM(acos, acos)
-FD_UNARY_LIBM(acosh, acosh)
-FD_UNARY_LIBM(asin, asin)
-FD_UNARY_LIBM(asinh, asinh)
-FD_UNARY_LIBM(atan, atan)
-FD_UNARY_LIBM(atanh, atanh)
-FD_UNARY_LIBM(cos, cos)
-FD_UNARY_LIBM(cosh, cosh)
-FD_UNARY_LIBM(erf, erf)
-FD_UNARY_LIBM(erfc, erfc)
-FD_UNARY_LIBM(erfcinv, erfcinv)
-FD_UNARY_LIBM(erfinv, erfinv)
-FD_UNARY_LIBM(exp, exp)
-FD_UNARY_LIBM(exp2, exp2)
-FD_UNARY_LIBM(expm1, expm1)
-FD_UNARY_LIBM(lgamma, lgamma)
-FD_UNARY_LIBM(log, log)
-FD_UNARY_LIBM(log10, log10)
-FD_UNARY_LIBM(log1p, log1p)
-FD_UNARY_LIBM(log2, log2)
-FD_UNARY_LIBM(rsqrt, rsqrt)
-FD_UNARY_LIBM(sin, sin)
-FD_UNARY_LIBM(sinh, sinh)
-FD_UNARY_LIBM(sqrt, sqrt)
-FD_UNARY_LIBM(tan, tan)
-FD_UNARY_LIBM(tanh, tanh)
-#define FD_ROUNDING(op, fn) \
-  template <class T>        \
-  FD T fd_##op(T a) {       \
-    return a;               \
-  }                         \
-  FD_UNARY_LIBM(op, fn)
-FD_ROUNDING(ceil, ceil)
-FD_ROUNDING(floor, floor)
-FD_ROUNDING(round, rint)  // halves to even
-FD_ROUNDING(trunc, trunc)
+FDI_UNARY_LIBM(acos, acos)
+FDI_UNARY_LIBM(acosh, acosh)
+FDI_UNARY_LIBM(asin, asin)
+FDI_UNARY_LIBM(asinh, asinh)
+FDI_UNARY_LIBM(atan, atan)
+FDI_UNARY_LIBM(atanh, atanh)
+FDI_UNARY_LIBM(cos, cos)
+FDI_UNARY_LIBM(cosh, cosh)
+FDI_UNARY_LIBM(erf, erf)
+FDI_UNARY_LIBM(erfc, erfc)
+FDI_UNARY_LIBM(erfcinv, erfcinv)
+FDI_UNARY_LIBM(erfinv, erfinv)
+FDI_UNARY_LIBM(exp, exp)
+FDI_UNARY_LIBM(exp2, exp2)
+FDI_UNARY_LIBM(expm1, expm1)
+FDI_UNARY_LIBM(lgamma, lgamma)
+FDI_UNARY_LIBM(log, log)
+FDI_UNARY_LIBM(log10, log10)
+FDI_UNARY_LIBM(log1p, log1p)
+FDI_UNARY_LIBM(log2, log2)
+FDI_UNARY_LIBM(rsqrt, rsqrt)
+FDI_UNARY_LIBM(sin, sin)
+FDI_UNARY_LIBM(sinh, sinh)
+FDI_UNARY_LIBM(sqrt, sqrt)
+FDI_UNARY_LIBM(tan, tan)
+FDI_UNARY_LIBM(tanh, tanh)
+#define FDI_ROUNDING(op, fn) \
+  template <class T>         \
+  FD T fd_##op(T a) {        \
+    return a;                \
+  }                          \
+  FDI_UNARY_LIBM(op, fn)
+FDI_ROUNDING(ceil, ceil)
+FDI_ROUNDING(floor, floor)
+FDI_ROUNDING(round, rint)  // halves to even
+FDI_ROUNDING(trunc, trunc)
 
 // ---- Predicates.
 template <class T>
@@ -97,17 +97,17 @@ FD bool fd_signbit(f32 a) { return fd_bit_cast<u32>(a) >> 31; }
 FD bool fd_signbit(f64 a) { return fd_bit_cast<u64>(a) >> 63; }
 
 // ---- Comparison and logic.
-#define FD_COMPARE(op, sign)  \
+#define FDI_COMPARE(op, sign) \
   template <class T>          \
   FD bool fd_##op(T a, T b) { \
     return a sign b;          \
   }
-FD_COMPARE(eq, ==)
-FD_COMPARE(ge, >=)
-FD_COMPARE(gt, >)
-FD_COMPARE(le, <=)
-FD_COMPARE(lt, <)
-FD_COMPARE(ne, !=)
+FDI_COMPARE(eq, ==)
+FDI_COMPARE(ge, >=)
+FDI_COMPARE(gt, >)
+FDI_COMPARE(le, <=)
+FDI_COMPARE(lt, <)
+FDI_COMPARE(ne, !=)
 template <class T>
 FD bool fd_logical_and(T a, T b) {
   return a != 0 && b != 0;
@@ -147,20 +147,20 @@ FD T fd_bitwise_not(T a) {
   }
 }
 template <class T>
-FD bool fd_shifts_out(T b) {
-  return (fd_mod_t<T>)b >= sizeof(T) * 8;
+FD bool fdi_shifts_out(T b) {
+  return (fdi_modular_t<T>)b >= sizeof(T) * 8;
 }
 template <class T>
 FD T fd_bitwise_left_shift(T a, T b) {
-  return fd_shifts_out(b) ? 0 : (T)((fd_mod_t<T>)a << b);
+  return fdi_shifts_out(b) ? 0 : (T)((fdi_modular_t<T>)a << b);
 }
 template <class T>
 FD T fd_bitwise_right_shift(T a, T b) {
-  return a >> (fd_shifts_out(b) ? (T)(sizeof(T) * 8 - 1) : b);
+  return a >> (fdi_shifts_out(b) ? (T)(sizeof(T) * 8 - 1) : b);
 }
 template <class T>
 FD T fd_logical_right_shift(T a, T b) {
-  return fd_shifts_out(b) ? 0 : (T)((fd_mod_t<T>)a >> b);
+  return fdi_shifts_out(b) ? 0 : (T)((fdi_modular_t<T>)a >> b);
 }
 
 // ---- Arithmetic.
@@ -178,19 +178,19 @@ FD T fd_real(T a) {
 }
 template <class T>
 FD T fd_add(T a, T b) {
-  return (T)((fd_mod_t<T>)a + (fd_mod_t<T>)b);
+  return (T)((fdi_modular_t<T>)a + (fdi_modular_t<T>)b);
 }
 template <class T>
 FD T fd_sub(T a, T b) {
-  return (T)((fd_mod_t<T>)a - (fd_mod_t<T>)b);
+  return (T)((fdi_modular_t<T>)a - (fdi_modular_t<T>)b);
 }
 template <class T>
 FD T fd_mul(T a, T b) {
-  return (T)((fd_mod_t<T>)a * (fd_mod_t<T>)b);
+  return (T)((fdi_modular_t<T>)a * (fdi_modular_t<T>)b);
 }
 template <class T>
 FD T fd_neg(T a) {
-  return (T)(-(fd_mod_t<T>)a);
+  return (T)(-(fdi_modular_t<T>)a);
 }
 template <class T>
 FD T fd_div(T a, T b) {
@@ -281,9 +281,9 @@ FD T fd_lerp(T a, T b, T weight) {
 }
 template <class T>
 FD T fd_gcd(T a, T b) {
-  fd_mod_t<T> x = (fd_mod_t<T>)fd_abs(a), y = (fd_mod_t<T>)fd_abs(b);
+  fdi_modular_t<T> x = (fdi_modular_t<T>)fd_abs(a), y = (fdi_modular_t<T>)fd_abs(b);
   while (y != 0) {
-    const fd_mod_t<T> r = x % y;
+    const fdi_modular_t<T> r = x % y;
     x = y;
     y = r;
   }

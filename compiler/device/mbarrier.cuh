@@ -11,7 +11,7 @@ struct alignas(8) fd_mbarrier {
 // By one thread, before a barrier of the CTA (or cluster) that precedes the first use; then
 // fd_mbarrier_init_fence() once, which makes the new barriers known to copies and other CTAs.
 FD void fd_mbarrier_init(fd_mbarrier* b, u32 arrivals) {
-  asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(fd_smem_address(b)), "r"(arrivals)
+  asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(fdi_smem_address(b)), "r"(arrivals)
                : "memory");
 }
 FD void fd_mbarrier_init_fence() {
@@ -20,7 +20,7 @@ FD void fd_mbarrier_init_fence() {
 #endif
 }
 FD void fd_mbarrier_arrive(fd_mbarrier* b) {
-  asm volatile("{.reg .b64 t; mbarrier.arrive.shared.b64 t,[%0];}" ::"r"(fd_smem_address(b))
+  asm volatile("{.reg .b64 t; mbarrier.arrive.shared.b64 t,[%0];}" ::"r"(fdi_smem_address(b))
                : "memory");
 }
 FD bool fd_mbarrier_ended(fd_mbarrier* b, u32 parity) {
@@ -28,12 +28,12 @@ FD bool fd_mbarrier_ended(fd_mbarrier* b, u32 parity) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p,[%1],%2; selp.u32 %0,1,0,p;}"
                : "=r"(ok)
-               : "r"(fd_smem_address(b)), "r"(parity)
+               : "r"(fdi_smem_address(b)), "r"(parity)
                : "memory");
 #else
   asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p,[%1],%2; selp.u32 %0,1,0,p;}"
                : "=r"(ok)
-               : "r"(fd_smem_address(b)), "r"(parity)
+               : "r"(fdi_smem_address(b)), "r"(parity)
                : "memory");
 #endif
   return ok;
@@ -48,7 +48,7 @@ FD void fd_mbarrier_wait(fd_mbarrier* b, u32 parity) {
 #if __CUDA_ARCH__ >= 900
 // Announces `bytes` that copies will bring in this phase, and arrives.
 FD void fd_mbarrier_expect(fd_mbarrier* b, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _,[%0],%1;" ::"r"(fd_smem_address(b)),
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _,[%0],%1;" ::"r"(fdi_smem_address(b)),
                "r"(bytes)
                : "memory");
 }
@@ -60,7 +60,7 @@ FD void fd_mbarrier_wait_cluster(fd_mbarrier* b, u32 parity) {
         "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p,[%1],%2; "
         "selp.u32 %0,1,0,p;}"
         : "=r"(ok)
-        : "r"(fd_smem_address(b)), "r"(parity)
+        : "r"(fdi_smem_address(b)), "r"(parity)
         : "memory");
   } while (!__all_sync(~0u, ok));
 }

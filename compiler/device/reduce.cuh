@@ -10,7 +10,7 @@ FD T fd_lowest() {
   } else if constexpr (fd_same<T, bool>) {
     return false;
   } else {
-    return (T)((fd_mod_t<T>)1 << (sizeof(T) * 8 - 1));
+    return (T)((fdi_modular_t<T>)1 << (sizeof(T) * 8 - 1));
   }
 }
 template <class T>

@@ -31,13 +31,13 @@ FD To fd_bit_cast(From v) {
 
 // What a vector of `bytes` bytes is aligned to: its size, at most 16; that of one element when the
 // size is no power of two.
-FD constexpr int fd_alignment(int bytes, int element) {
+FD constexpr int fdi_alignment(int bytes, int element) {
   return (bytes & (bytes - 1)) ? element : bytes < 16 ? bytes : 16;
 }
 
 // N elements, in registers or in memory.
 template <class T, int N>
-struct alignas(fd_alignment(sizeof(T) * N, sizeof(T))) fd_vec {
+struct alignas(fdi_alignment(sizeof(T) * N, sizeof(T))) fd_vec {
   T v[N];
   FD T& operator[](int i) { return v[i]; }
   FD const T& operator[](int i) const { return v[i]; }
