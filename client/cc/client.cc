@@ -101,14 +101,19 @@ absl::StatusOr<Fusion> Client::Compile(const ir::Graph& graph, const std::string
   return fusion;
 }
 
-absl::StatusOr<executable::Executable> Client::Lease(const base::Digest& executable_digest) {
+absl::StatusOr<std::string> Client::LeaseBytes(const base::Digest& executable_digest) {
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
                            channel::SupervisorClient::Connect(ChannelSocket(folder_)));
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient::LeasedExecutable lease,
                            supervisor.Lease(executable_digest));
   FUSIOND_ASSIGN_OR_RETURN(base::Mapping mapping,
                            base::Mapping::Map(lease.fd.get(), lease.bytes, false));
-  return executable::Deserialise(mapping.view());
+  return std::string(mapping.view());
+}
+
+absl::StatusOr<executable::Executable> Client::Lease(const base::Digest& executable_digest) {
+  FUSIOND_ASSIGN_OR_RETURN(std::string bytes, LeaseBytes(executable_digest));
+  return executable::Deserialise(bytes);
 }
 
 absl::StatusOr<std::unique_ptr<LocalExecutable>> Client::LoadLocally(const Fusion& fusion,

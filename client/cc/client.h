@@ -65,6 +65,8 @@ class Client {
   // The executable, by a lease: shared memory that stays valid when the daemon is gone. NOT_FOUND
   // when it was evicted.
   absl::StatusOr<executable::Executable> Lease(const base::Digest& executable_digest);
+  // The same, serialised (fusiond.v1.Executable).
+  absl::StatusOr<std::string> LeaseBytes(const base::Digest& executable_digest);
   // Leases and loads into the current CUDA context of the calling thread.
   absl::StatusOr<std::unique_ptr<LocalExecutable>> LoadLocally(const Fusion& fusion,
                                                                const cuda::Driver& driver,

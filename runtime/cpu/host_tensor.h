@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "compiler/ir/types.h"
+#include "runtime/base/element.h"
 
 namespace fusiond::cpu {
 
@@ -28,8 +29,7 @@ struct HostTensor {
 HostTensor FloatScalar(double value, ir::DType dtype = ir::DType::kDouble);
 HostTensor IntegerScalar(int64_t value, ir::DType dtype = ir::DType::kInt);
 
-// Rounds to the nearest value of `dtype`, ties to even; a NaN stays one. kDouble returns `value`.
-double RoundTo(ir::DType dtype, double value);
+using base::RoundTo;
 
 // Reads elements at `data` + Σ index·stride (strides in elements of type.dtype). Requires: every
 // such address readable.

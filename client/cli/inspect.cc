@@ -1,0 +1,132 @@
+// fusionctl status, devices, cache.
+#include <algorithm>
+#include <iostream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/support.h"
+#include "runtime/base/sha256.h"
+
+namespace fusiond::cli {
+namespace {
+
+// Connects, calls, and prints as JSON or by `print`.
+template <typename Call, typename Print>
+int Show(const Common& common, Call call, Print print) {
+  auto client = Connect(common);
+  if (!client.ok()) return Fail(client.status());
+  auto response = call(**client);
+  if (!response.ok()) return Fail(response.status());
+  if (common.json) {
+    PrintJson(*response);
+  } else {
+    print(*response);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int Status(const Common& common) {
+  return Show(
+      common, [](client::Client& c) { return c.GetStatus(); },
+      [](const v1::StatusResponse& s) {
+        std::cout << "state       " << v1::StatusResponse::State_Name(s.state()) << "\n"
+                  << "version     " << s.version() << ", compiler "
+                  << s.compiler_version().substr(0, 12) << "\n"
+                  << "process     " << s.pid() << ", up " << Duration(s.uptime_ns()) << "\n"
+                  << "NVRTC       " << (s.nvrtc_version().empty() ? "none" : s.nvrtc_version())
+                  << " " << s.nvrtc_path() << "\n"
+                  << "compile     " << s.pool().processes() << " processes, " << s.pool().busy()
+                  << " busy, " << s.pool().queued() << " queued; " << s.pool().jobs() << " jobs, "
+                  << s.pool().crashes() << " crashes, " << s.pool().timeouts() << " timeouts, "
+                  << s.pool().out_of_memory() << " out of memory\n"
+                  << "fallbacks   " << s.fallbacks() << "\n"
+                  << "leases      " << s.leases() << "\n";
+        for (const v1::StatusResponse::Worker& w : s.workers()) {
+          std::cout << "worker      " << w.device() << " for " << w.identity() << ", process "
+                    << w.pid() << ", " << w.sessions() << " sessions, " << w.launches()
+                    << " launches\n";
+        }
+        for (const std::string& degraded : s.degraded())
+          std::cout << "degraded    " << degraded << "\n";
+      });
+}
+
+int Devices(const Common& common) {
+  return Show(
+      common, [](client::Client& c) { return c.Devices(); },
+      [](const v1::DevicesResponse& r) {
+        for (const v1::DevicesResponse::Device& d : r.devices()) {
+          std::cout << d.uuid() << "  " << d.name() << "  " << d.arch() << ", profile "
+                    << d.profile()
+                    << (d.default_profile()
+                            ? " (the arch's default: this card has no profile of its own)"
+                            : "");
+          if (d.sm_count() > 1) std::cout << ", " << d.sm_count() << " SMs";
+          if (d.memory_bytes() > 0)
+            std::cout << ", " << Bytes(static_cast<uint64_t>(d.memory_bytes()));
+          if (!d.problem().empty()) std::cout << "  NOT USABLE: " << d.problem();
+          std::cout << "\n";
+        }
+        if (!r.problem().empty()) std::cout << "no GPU: " << r.problem() << "\n";
+      });
+}
+
+int CacheStats(const Common& common) {
+  return Show(
+      common, [](client::Client& c) { return c.CacheStats(); },
+      [](const v1::CacheStatsResponse& s) {
+        std::cout << "path        " << s.path() << "\n"
+                  << "entries     " << s.entries() << "; " << Bytes(s.memory_bytes())
+                  << " in memory, " << Bytes(s.disk_bytes()) << " on disk\n"
+                  << "hits        " << s.hits_memory() << " memory, " << s.hits_disk() << " disk, "
+                  << s.hits_remote() << " remote; " << s.hits_canonical() << " by canonical form, "
+                  << s.hits_image() << " images\n"
+                  << "misses      " << s.misses() << "; " << s.negative_hits()
+                  << " answered from a kept failure\n"
+                  << "commits     " << s.commits() << ", write errors " << s.write_errors()
+                  << ", bad records " << s.bad_records() << "\n";
+        if (!s.degraded().empty()) std::cout << "degraded    " << s.degraded() << "\n";
+      });
+}
+
+int CacheList(const Common& common, uint32_t limit) {
+  auto client = Connect(common);
+  if (!client.ok()) return Fail(client.status());
+  v1::CacheListRequest request;
+  for (uint32_t listed = 0; listed < limit;) {
+    request.set_page_size(std::min<uint32_t>(limit - listed, 1000));
+    absl::StatusOr<v1::CacheListResponse> page = (*client)->CacheList(request);
+    if (!page.ok()) return Fail(page.status());
+    if (common.json) PrintJson(*page);
+    for (const v1::CacheListResponse::Entry& e : page->entries()) {
+      ++listed;
+      if (common.json) continue;
+      std::cout << Hex(e.key()).substr(0, 16) << "  " << e.arch() << "/" << e.profile() << "  "
+                << e.signature() << "  " << Bytes(e.bytes()) << "  " << e.requests()
+                << " requests\n";
+    }
+    if (page->next_page_token().empty()) break;
+    request.set_page_token(page->next_page_token());
+  }
+  return kExitOk;
+}
+
+int CacheEvict(const Common& common, const std::string& key, bool all) {
+  v1::CacheEvictRequest request;
+  if (all) {
+    request.set_all(true);
+  } else {
+    absl::StatusOr<base::Digest> digest = base::DigestFromHex(key);
+    if (!digest.ok()) return FailUsage(digest.status());
+    request.set_key(digest->View().data(), digest->View().size());
+  }
+  return Show(
+      common, [&](client::Client& c) { return c.CacheEvict(request); },
+      [](const v1::CacheEvictResponse& r) {
+        std::cout << r.evicted() << " evicted, " << r.pinned() << " kept because leased\n";
+      });
+}
+
+}  // namespace fusiond::cli

@@ -1,0 +1,195 @@
+// fusionctl run: random inputs, a launch through the channel or in this process, and a comparison
+// with the CPU device.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/local_run.h"
+#include "client/cli/support.h"
+#include "client/cli/tensors.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::cli {
+namespace {
+
+// Allocates, copies in, launches, copies out.
+absl::StatusOr<std::vector<HostArray>> RunRemotely(client::Session& session,
+                                                   const client::Fusion& fusion,
+                                                   const executable::Executable& executable,
+                                                   const std::vector<HostArray>& inputs,
+                                                   bool device_memory, int repeat,
+                                                   RunReport& report) {
+  FUSIOND_ASSIGN_OR_RETURN(std::vector<HostArray> outputs, OutputArrays(executable, inputs));
+  FUSIOND_ASSIGN_OR_RETURN(client::RemoteExecutable remote, session.Load(fusion.executable_digest));
+  // Host memory shared with the worker, and device memory beside it where the device has its own.
+  std::vector<client::Buffer> host, device;
+  std::vector<const HostArray*> arrays;
+  std::vector<int64_t> numbers;
+  for (const HostArray& input : inputs) {
+    if (!input.scalar) arrays.push_back(&input);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].scalar) continue;
+    for (size_t d = 0; d < inputs[i].shape.size(); ++d) {
+      if (executable.inputs[i].shape[d] < 0) numbers.push_back(inputs[i].shape[d]);
+    }
+  }
+  for (const HostArray& input : inputs) {
+    if (input.scalar) numbers.push_back(static_cast<int64_t>(input.ScalarBits()));
+  }
+  const size_t first_output = arrays.size();
+  std::vector<size_t> fresh;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (executable.outputs[i].alias_input) continue;
+    fresh.push_back(i);
+    arrays.push_back(&outputs[i]);
+  }
+  std::vector<client::Place> places;
+  for (const HostArray* array : arrays) {
+    const uint64_t bytes = std::max<uint64_t>(array->data.size(), 1);
+    FUSIOND_ASSIGN_OR_RETURN(client::Buffer buffer,
+                             session.Allocate(bytes, client::MemoryKind::kHost));
+    std::memcpy(buffer.data(), array->data.data(), array->data.size());
+    host.push_back(std::move(buffer));
+    if (!device_memory) continue;
+    FUSIOND_ASSIGN_OR_RETURN(buffer, session.Allocate(bytes, client::MemoryKind::kDevice));
+    device.push_back(std::move(buffer));
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    places.push_back({device_memory ? &device[i] : &host[i], 0});
+    if (!device_memory) continue;
+    FUSIOND_ASSIGN_OR_RETURN(uint64_t copy,
+                             session.Copy({&host[i], 0}, {&device[i], 0}, host[i].bytes));
+    FUSIOND_RETURN_IF_ERROR(session.Wait(copy).status());
+  }
+  for (int i = 0; i < repeat; ++i) {
+    FUSIOND_ASSIGN_OR_RETURN(client::LaunchTimes times, session.Run(remote, places, numbers));
+    report.device_times.push_back(times.on_device);
+  }
+  auto fetch = [&](size_t place, HostArray& to) -> absl::Status {
+    if (device_memory) {
+      FUSIOND_ASSIGN_OR_RETURN(
+          uint64_t copy, session.Copy({&device[place], 0}, {&host[place], 0}, host[place].bytes));
+      FUSIOND_RETURN_IF_ERROR(session.Wait(copy).status());
+    }
+    std::memcpy(to.data.data(), host[place].data(), to.data.size());
+    return absl::OkStatus();
+  };
+  for (size_t i = 0; i < fresh.size(); ++i)
+    FUSIOND_RETURN_IF_ERROR(fetch(first_output + i, outputs[fresh[i]]));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!executable.outputs[i].alias_input) continue;
+    // The aliased input's place among the tensor inputs.
+    size_t place = 0;
+    for (uint32_t k = 0; k < *executable.outputs[i].alias_input; ++k)
+      place += inputs[k].scalar ? 0 : 1;
+    FUSIOND_RETURN_IF_ERROR(fetch(place, outputs[i]));
+  }
+  return outputs;
+}
+
+absl::StatusOr<std::string> ChooseDevice(client::Client& client, const std::string& arch) {
+  if (arch == "cpu") return std::string("cpu");
+  FUSIOND_ASSIGN_OR_RETURN(v1::DevicesResponse devices, client.Devices());
+  for (const v1::DevicesResponse::Device& device : devices.devices()) {
+    if (device.arch() == arch && device.problem().empty()) return device.uuid();
+  }
+  return absl::FailedPreconditionError(absl::StrCat("no usable device of arch ", arch, " here",
+                                                    devices.problem().empty() ? "" : ": ",
+                                                    devices.problem()));
+}
+
+absl::StatusOr<std::vector<HostArray>> RunOnce(client::Client& client, const LoadedGraph& loaded,
+                                               const RunArguments& arguments,
+                                               const std::vector<HostArray>& inputs,
+                                               RunReport& report) {
+  FUSIOND_ASSIGN_OR_RETURN(client::Fusion fusion,
+                           client.Compile(loaded.graph, arguments.graph.target, loaded.layouts,
+                                          arguments.graph.options));
+  FUSIOND_ASSIGN_OR_RETURN(executable::Executable executable,
+                           client.Lease(fusion.executable_digest));
+  report.source = SourceName(fusion.response.source());
+  report.arch = executable.arch;
+  if (arguments.local)
+    return RunLocally(executable, inputs, arguments.driver, arguments.repeat, report);
+  std::string device = arguments.device;
+  if (device.empty()) {
+    FUSIOND_ASSIGN_OR_RETURN(device, ChooseDevice(client, executable.arch));
+  }
+  report.device = device;
+  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Session> session, client.OpenDevice(device));
+  return RunRemotely(*session, fusion, executable, inputs, device != "cpu", arguments.repeat,
+                     report);
+}
+
+void PrintReport(const Common& common, const RunReport& report, uint64_t seed,
+                 const std::vector<Comparison>& comparisons) {
+  std::vector<absl::Duration> times = report.device_times;
+  std::sort(times.begin(), times.end());
+  const int64_t median = absl::ToInt64Nanoseconds(times[times.size() / 2]);
+  if (common.json) {
+    std::cout << "{\"arch\": \"" << report.arch << "\", \"device\": \"" << report.device
+              << "\", \"source\": \"" << report.source << "\", \"seed\": " << seed
+              << ", \"launches\": " << times.size() << ", \"median_device_ns\": " << median
+              << ", \"outputs\": [";
+    for (size_t i = 0; i < comparisons.size(); ++i) {
+      std::cout << (i > 0 ? ", " : "")
+                << "{\"worst\": " << absl::StrFormat("%.3g", comparisons[i].worst)
+                << ", \"off\": " << comparisons[i].off
+                << ", \"elements\": " << comparisons[i].elements << "}";
+    }
+    std::cout << "]}" << std::endl;
+    return;
+  }
+  std::cout << "arch      " << report.arch << " on " << report.device << " (executable from "
+            << report.source << ")\n"
+            << "seed      " << seed << "\n"
+            << "launches  " << times.size() << ", median " << Duration(median)
+            << " on the device\n";
+  for (size_t i = 0; i < comparisons.size(); ++i) {
+    const Comparison& c = comparisons[i];
+    std::cout << "output " << i << "  " << c.elements - c.off << " of " << c.elements
+              << absl::StrFormat(" within tolerance, worst at %.2f of it", c.worst) << "\n";
+  }
+}
+
+}  // namespace
+
+int Run(const Common& common, const RunArguments& arguments) {
+  absl::StatusOr<LoadedGraph> loaded = LoadGraph(arguments.graph);
+  if (!loaded.ok()) return FailUsage(loaded.status());
+  auto client = Connect(common);
+  if (!client.ok()) return Fail(client.status());
+  const uint64_t seed = arguments.seed != 0 ? arguments.seed : std::random_device()();
+  const std::vector<HostArray> inputs = RandomInputs(loaded->graph, loaded->layouts, seed);
+  RunReport report;
+  absl::StatusOr<std::vector<HostArray>> outputs =
+      RunOnce(**client, *loaded, arguments, inputs, report);
+  if (!outputs.ok()) return Fail(outputs.status());
+  std::vector<Comparison> comparisons;
+  bool all_good = true;
+  if (arguments.check) {
+    RunArguments reference = arguments;
+    reference.graph.target = "cpu";
+    reference.graph.options["precision"] = "double";
+    reference.device = "cpu";
+    reference.local = false;
+    reference.repeat = 1;
+    RunReport unused;
+    absl::StatusOr<std::vector<HostArray>> expected =
+        RunOnce(**client, *loaded, reference, inputs, unused);
+    if (!expected.ok()) return Fail(expected.status());
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      comparisons.push_back(Compare((*outputs)[i], (*expected)[i]));
+      all_good = all_good && comparisons.back().off == 0;
+    }
+  }
+  PrintReport(common, report, seed, comparisons);
+  return all_good ? kExitOk : kExitCheckFailed;
+}
+
+}  // namespace fusiond::cli

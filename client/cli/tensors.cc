@@ -1,0 +1,161 @@
+#include "client/cli/tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "runtime/base/element.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::cli {
+namespace {
+
+constexpr char kPoison = '\x7b';
+
+uint64_t Footprint(const HostArray& array) {
+  int64_t last = 0;
+  for (size_t d = 0; d < array.shape.size(); ++d) {
+    if (array.shape[d] == 0) return 0;
+    last += (array.shape[d] - 1) * array.strides[d];
+  }
+  return static_cast<uint64_t>((last + 1) * base::ByteSize(array.dtype));
+}
+
+double Unit(base::DType dtype) {
+  switch (dtype) {
+    case base::DType::kBFloat16:
+      return 0x1p-8;
+    case base::DType::kHalf:
+      return 0x1p-11;
+    case base::DType::kFloat:
+      return 0x1p-22;  // a few roundings of longer computations
+    case base::DType::kDouble:
+      return 0x1p-48;
+    default:
+      return 0;
+  }
+}
+
+// Elements in row-major order.
+std::vector<double> Elements(const HostArray& array) {
+  std::vector<double> values;
+  std::vector<int64_t> index(array.shape.size(), 0);
+  int64_t count = 1, offset = 0;
+  for (int64_t extent : array.shape) count *= extent;
+  const int64_t size = base::ByteSize(array.dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    const char* at = array.data.data() + offset * size;
+    values.push_back(base::IsFloatingPoint(array.dtype)
+                         ? base::LoadFloat(array.dtype, at)
+                         : static_cast<double>(base::LoadInteger(array.dtype, at)));
+    for (size_t d = array.shape.size(); d-- > 0;) {
+      offset += array.strides[d];
+      if (++index[d] < array.shape[d]) break;
+      offset -= array.strides[d] * array.shape[d];
+      index[d] = 0;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+uint64_t HostArray::ScalarBits() const {
+  uint64_t bits;
+  std::memcpy(&bits, data.data(), sizeof(bits));
+  return bits;
+}
+
+std::vector<HostArray> RandomInputs(const ir::Graph& graph,
+                                    const std::vector<client::Layout>& layouts, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<int64_t> small(-8, 8);
+  std::vector<HostArray> inputs;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const ir::Type& type = graph.type(graph.inputs()[i]);
+    HostArray array{type.dtype, type.scalar, layouts[i].shape, layouts[i].strides, {}};
+    if (type.scalar) {
+      array.data.resize(8);
+      const double number = normal(random);
+      const int64_t integer = type.dtype == base::DType::kBool ? small(random) & 1 : small(random);
+      std::memcpy(array.data.data(),
+                  base::IsFloatingPoint(type.dtype) ? static_cast<const void*>(&number) : &integer,
+                  8);
+      inputs.push_back(std::move(array));
+      continue;
+    }
+    array.data.resize(Footprint(array));
+    const auto size = static_cast<size_t>(base::ByteSize(type.dtype));
+    for (size_t at = 0; at < array.data.size(); at += size) {
+      if (base::IsFloatingPoint(type.dtype)) {
+        base::StoreFloat(type.dtype, normal(random), array.data.data() + at);
+      } else {
+        base::StoreInteger(type.dtype,
+                           type.dtype == base::DType::kBool ? small(random) & 1 : small(random),
+                           array.data.data() + at);
+      }
+    }
+    inputs.push_back(std::move(array));
+  }
+  return inputs;
+}
+
+executable::TensorArg ToArg(const HostArray& array, uint64_t address) {
+  executable::TensorArg arg;
+  if (array.scalar) {
+    arg.bits = array.ScalarBits();
+    return arg;
+  }
+  arg.address = address;
+  arg.shape.assign(array.shape.begin(), array.shape.end());
+  arg.strides.assign(array.strides.begin(), array.strides.end());
+  return arg;
+}
+
+absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable& executable,
+                                                    const std::vector<HostArray>& inputs) {
+  std::vector<executable::TensorArg> args;
+  for (const HostArray& input : inputs) args.push_back(ToArg(input, 0));
+  FUSIOND_RETURN_IF_ERROR(executable::CheckInputs(executable, args));
+  FUSIOND_ASSIGN_OR_RETURN(std::vector<executable::OutputShape> shapes,
+                           executable::OutputShapes(executable, args, 1));
+  std::vector<HostArray> outputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    HostArray array;
+    array.dtype = executable.outputs[i].dtype;
+    array.shape.assign(shapes[i].shape.begin(), shapes[i].shape.end());
+    array.strides.assign(shapes[i].strides.begin(), shapes[i].strides.end());
+    array.data.assign(static_cast<size_t>(shapes[i].bytes), kPoison);
+    outputs.push_back(std::move(array));
+  }
+  return outputs;
+}
+
+Comparison Compare(const HostArray& got, const HostArray& expected) {
+  const std::vector<double> a = Elements(got), b = Elements(expected);
+  Comparison result;
+  result.elements = b.size();
+  if (a.size() != b.size()) {
+    result.off = b.size();
+    return result;
+  }
+  double squares = 0, finite = 0;
+  for (double value : b) {
+    if (!std::isfinite(value)) continue;
+    squares += value * value;
+    ++finite;
+  }
+  const double rms = finite > 0 ? std::sqrt(squares / finite) : 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double tolerance = 4 * Unit(got.dtype) * (std::fabs(b[i]) + rms);
+    const double fraction = std::fabs(a[i] - b[i]) / tolerance;
+    if (!(fraction <= 1)) ++result.off;
+    result.worst = std::isnan(fraction) ? INFINITY : std::max(result.worst, fraction);
+  }
+  return result;
+}
+
+}  // namespace fusiond::cli
