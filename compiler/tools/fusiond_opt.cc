@@ -2,17 +2,29 @@
 //
 //   fusiond-opt rms_norm.fir                              parse, verify, print
 //   fusiond-opt --specialise=2048x8192,8192 --hash -      the hash of a graph bound to extents
+//   fusiond-opt --emit=cuda --arch=sm_89 softmax.fir      the kernels' text
+//   fusiond-opt --emit=schedule --explain softmax.fir     segments, candidates, refusals
+//
+// From --emit=schedule on, inputs are taken to be laid out as the graph says, 16-byte aligned.
 //
 // Exit status: 0 done; 1 the graph was refused, with the reason on stderr; 2 wrong usage or an
 // unreadable file.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "compiler/compiler.h"
 #include "compiler/ir/hash.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/nvrtc/nvrtc.h"
 #include "runtime/base/file.h"
 #include "runtime/base/status_macros.h"
 
@@ -23,9 +35,63 @@ struct Flags {
   std::string file = "-";
   std::string specialise;
   std::string emit = "ir";
+  std::string arch = "sm_90a";
+  std::vector<std::string> options;
+  std::string nvrtc;
+  int attempt = 0;
+  bool explain = false;
   bool verify_only = false;
   bool hash = false;
 };
+
+absl::StatusOr<compiler::PlanResult> Plan(ir::Graph graph, const Flags& flags) {
+  compiler::PlanRequest request;
+  std::map<std::string, std::string> options;
+  for (const std::string& option : flags.options) {
+    const std::pair<std::string, std::string> pair =
+        absl::StrSplit(option, absl::MaxSplits('=', 1));
+    options.insert(pair);
+  }
+  FUSIOND_ASSIGN_OR_RETURN(request.options, compiler::OptionsFromMap(options));
+  FUSIOND_ASSIGN_OR_RETURN(request.device, executable::ProfileByName(flags.arch));
+  request.attempt = flags.attempt;
+  for (ir::ValueId input : graph.inputs())
+    request.inputs.push_back({graph.type(input).shape, graph.type(input).strides});
+  request.graph = std::move(graph);
+  return compiler::Plan(request);
+}
+
+// One part an image: PTX, or cubins one after another.
+absl::StatusOr<std::string> CompileAll(const compiler::PlanResult& plan, const Flags& flags) {
+  nvrtc::NvrtcLocation location;
+  location.explicit_path = flags.nvrtc;
+  FUSIOND_ASSIGN_OR_RETURN(const std::unique_ptr<nvrtc::Nvrtc> nvrtc, nvrtc::Nvrtc::Open(location));
+  std::string text;
+  for (const compiler::KernelSource& source : plan.sources) {
+    nvrtc::CompileInput input;
+    input.source = source.text;
+    input.name = source.name + ".cu";
+    input.arch = plan.skeleton.arch;
+    input.options = source.nvrtc_options;
+    input.want_ptx = flags.emit == "ptx";
+    FUSIOND_ASSIGN_OR_RETURN(const nvrtc::CompileOutput output, nvrtc->Compile(input));
+    absl::StrAppend(&text, flags.emit == "ptx" ? output.ptx : output.cubin);
+    if (flags.explain) std::fprintf(stderr, "%s: %s\n", source.name.c_str(), output.log.c_str());
+  }
+  return text;
+}
+
+absl::StatusOr<std::string> RunBackEnd(ir::Graph graph, const Flags& flags) {
+  FUSIOND_ASSIGN_OR_RETURN(const compiler::PlanResult plan, Plan(std::move(graph), flags));
+  if (flags.explain) std::fputs(plan.explanation.c_str(), stderr);
+  for (const std::string& note : plan.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (flags.emit == "schedule") return plan.skeleton.provenance.schedule;
+  if (flags.emit != "cuda") return CompileAll(plan, flags);
+  std::string text;
+  for (const compiler::KernelSource& source : plan.sources)
+    absl::StrAppend(&text, "// ---- ", source.name, "\n", source.text);
+  return text;
+}
 
 // What goes to stdout.
 absl::StatusOr<std::string> Run(const std::string& text, const Flags& flags) {
@@ -38,7 +104,8 @@ absl::StatusOr<std::string> Run(const std::string& text, const Flags& flags) {
     FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kSpecialised));
   }
   if (flags.hash) return ir::GraphHash(graph).Hex() + "\n";
-  return flags.verify_only ? "" : ir::Print(graph);
+  if (flags.verify_only) return "";
+  return flags.emit == "ir" ? ir::Print(graph) : RunBackEnd(std::move(graph), flags);
 }
 
 int Main(int argc, char** argv) {
@@ -49,8 +116,17 @@ int Main(int argc, char** argv) {
                  "Bind symbolic extents first: the inputs' shapes in order, as 2048x8192,8192; "
                  "nothing between commas for a scalar or a tensor of rank 0");
   app.add_option("--emit", flags.emit, "What to print")
-      ->check(CLI::IsMember({"ir"}))
+      ->check(CLI::IsMember({"ir", "schedule", "cuda", "ptx", "cubin"}))
       ->capture_default_str();
+  app.add_option("--arch", flags.arch, "Arch or device profile: sm_90a, h200, …")
+      ->capture_default_str();
+  app.add_option("--option", flags.options, "A compile option, as math=strict; repeatable");
+  app.add_option("--attempt", flags.attempt, "Which candidate; the last one if there are fewer")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--nvrtc", flags.nvrtc, "libnvrtc, or the folder that holds it");
+  app.add_flag("--explain", flags.explain,
+               "To stderr: segments, candidates and why others were refused; NVRTC's log");
   app.add_flag("--verify", flags.verify_only, "Print nothing; the exit status tells");
   app.add_flag("--hash", flags.hash, "Print the graph's hash");
   try {

@@ -71,6 +71,11 @@ FD void move(const T* from, T* to) {
   fd_store(to + 128, fd_load_nc<T, N>(from + 64));
   fd_store(to + 192, fd_load_nc_stream<T, N>(from));
   fd_store(to + 256, fd_load_l2<T, N>(from));
+  fd_store_part(to + 320, fd_load_part<T, N>(from, N - 1), N - 1);
+  fd_store_apart(to + 384, fd_load_apart<T, N>(from, 2), 2);
+  fd_store_pieces<T, N, 1>(to + 448, fd_load_pieces<T, N, 1>(from));
+  fd_store(to + 512, fd_load_nc_pieces<T, N, 1>(from));
+  fd_store(to + 576, fd_load_nc_stream_pieces<T, N, 1>(from));
 }
 
 extern "C" __global__ void __launch_bounds__(128)

@@ -1,0 +1,24 @@
+#include "compiler/codegen/emit.h"
+
+#include "compiler/codegen/pointwise.h"
+#include "runtime/base/check.h"
+
+namespace fusiond::codegen {
+
+using schedule::SchedulerId;
+
+Emission Emit(const schedule::Region& region, const schedule::KernelSchedule& schedule) {
+  switch (schedule.scheduler) {
+    case SchedulerId::kPointwise:
+      return EmitPointwise(region, schedule);
+    case SchedulerId::kRowPersistent:
+    case SchedulerId::kRowStream:
+    case SchedulerId::kRowColumn:
+    case SchedulerId::kColumn:
+      break;
+  }
+  FUSIOND_CHECK(false);  // no scheduler proposes what has no emitter
+  return {};
+}
+
+}  // namespace fusiond::codegen

@@ -1,0 +1,63 @@
+// Expressions and memory accesses in generated text.
+//
+// Thread-safety: pure functions.
+#ifndef FUSIOND_COMPILER_CODEGEN_EXPRESSION_H_
+#define FUSIOND_COMPILER_CODEGEN_EXPRESSION_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "compiler/schedule/region.h"
+
+namespace fusiond::codegen {
+
+using OperandText = absl::FunctionRef<std::string(uint32_t instr)>;
+
+// Of a kCompute instr: "fd_mul(v1, x2[e])".
+std::string Compute(const schedule::Instr& instr, OperandText operand);
+// The operator of a reduction in compiler/device/reduce.cuh: "fd_sum".
+const char* Reducer(ir::Op op);
+
+// How the `vector` elements of a step along the innermost dim lie in memory.
+struct VectorAccess {
+  enum class Form : uint8_t {
+    kOne,         // the same element for all of them
+    kContiguous,  // side by side, readable in pieces of `piece`
+    kApart,       // `stride` elements apart
+  };
+  Form form = Form::kOne;
+  int piece = 1;
+  int64_t stride = 0;
+  int64_t alignment = 1;  // bytes, of the tensor's address, that this form relies on
+};
+
+// Requires: steps begin at multiples of `vector` along dim `inner` (an index into region.dims).
+VectorAccess PlanAccess(const schedule::Region& region, const schedule::Access& access, int inner,
+                        int vector);
+// For a step that begins at a multiple of `vector` of the flattened space, when the access is
+// dense.
+VectorAccess PlanDense(const schedule::Region& region, const schedule::Access& access, int vector);
+
+// Whether a load may use the read-only path, and whether its bytes are read once.
+struct LoadPolicy {
+  bool read_only = true;
+  bool once = true;
+};
+LoadPolicy PolicyOf(const schedule::Region& region, const schedule::Access& access);
+
+// "fd_load_nc_stream<bf16, 8>(p0 + i)", for any form but kOne a vector of `vector` elements.
+std::string LoadText(const schedule::Region& region, const schedule::Access& access,
+                     const VectorAccess& plan, int vector, absl::string_view offset);
+// "fd_store(p1 + i, fd_cast<bf16>(o0));"
+std::string StoreText(const schedule::Region& region, const schedule::Access& access,
+                      const VectorAccess& plan, int vector, absl::string_view offset,
+                      absl::string_view value);
+
+// "c0 * 8192 + c1", from the names of coordinates; "0" when nothing varies. `wide`: 64-bit.
+std::string OffsetText(const schedule::Strides& strides,
+                       absl::FunctionRef<std::string(size_t dim)> coordinate, bool wide);
+
+}  // namespace fusiond::codegen
+
+#endif  // FUSIOND_COMPILER_CODEGEN_EXPRESSION_H_

@@ -1,0 +1,74 @@
+#include "compiler/codegen/kernel_text.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/codegen/names.h"
+#include "compiler/device/device_text.h"
+
+namespace fusiond::codegen {
+
+using executable::Formula;
+using schedule::Region;
+
+KernelText::KernelText(absl::string_view entry, int threads)
+    : entry_(absl::StrCat("fd_", entry)), threads_(threads) {}
+
+void KernelText::Take(Parameter parameter, std::string text) {
+  parameters_.push_back(std::move(parameter));
+  parameter_texts_.push_back(std::move(text));
+}
+
+void KernelText::TakeTensor(const Region& region, uint32_t tensor) {
+  bool written = false;
+  for (const schedule::Store& store : region.stores) written |= store.access.tensor == tensor;
+  Parameter parameter;
+  parameter.kind = Parameter::Kind::kTensor;
+  parameter.index = tensor;
+  Take(parameter, absl::StrCat(written ? "" : "const ", MemoryType(region.tensors[tensor].dtype),
+                               region.tensors[tensor].shared ? "* p" : "* __restrict__ p", tensor));
+}
+
+void KernelText::TakeTensors(const Region& region) {
+  for (uint32_t t = 0; t < region.tensors.size(); ++t) TakeTensor(region, t);
+}
+
+void KernelText::TakeScalars(const Region& region) {
+  for (const schedule::Instr& instr : region.instrs) {
+    if (instr.kind != schedule::Instr::Kind::kScalar) continue;
+    Parameter parameter;
+    parameter.kind = Parameter::Kind::kScalar;
+    parameter.index = instr.index;
+    Take(parameter, absl::StrCat(RegisterType(instr.dtype), " s", instr.index));
+  }
+}
+
+void KernelText::TakeScratch(uint32_t index, absl::string_view type, bool written) {
+  Parameter parameter;
+  parameter.kind = Parameter::Kind::kScratch;
+  parameter.index = index;
+  Take(parameter, absl::StrCat(written ? "" : "const ", type, "* __restrict__ q", index));
+}
+
+void KernelText::TakeIndex(absl::string_view name, Formula formula, bool wide) {
+  Parameter parameter;
+  parameter.kind = wide ? Parameter::Kind::kInt64 : Parameter::Kind::kInt32;
+  parameter.formula = std::move(formula);
+  Take(parameter, absl::StrCat(wide ? "u64 " : "u32 ", name));
+}
+
+Kernel KernelText::Finish(absl::Span<const absl::string_view> files, int min_ctas) && {
+  Kernel kernel;
+  kernel.entry = entry_;
+  kernel.threads = threads_;
+  kernel.parameters = std::move(parameters_);
+  const std::string bounds =
+      min_ctas > 0 ? absl::StrCat(threads_, ", ", min_ctas) : absl::StrCat(threads_);
+  kernel.text = absl::StrCat(
+      device::Prelude(files), "\nextern \"C\" __global__ void __launch_bounds__(", bounds, ")\n",
+      entry_, "(", absl::StrJoin(parameter_texts_, ", "), ") {\n", std::move(body_).Take(), "}\n");
+  return kernel;
+}
+
+}  // namespace fusiond::codegen

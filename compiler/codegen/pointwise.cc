@@ -1,0 +1,361 @@
+#include "compiler/codegen/pointwise.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/codegen/expression.h"
+#include "compiler/codegen/kernel_text.h"
+#include "compiler/codegen/names.h"
+#include "compiler/schedule/device_model.h"
+
+namespace fusiond::codegen {
+namespace {
+
+using executable::Formula;
+using schedule::Access;
+using schedule::Instr;
+using schedule::KernelSchedule;
+using schedule::Region;
+using schedule::Store;
+
+constexpr absl::string_view kFiles[] = {"math.cuh", "part.cuh"};
+
+class Pointwise {
+ public:
+  Pointwise(const Region& region, const KernelSchedule& schedule)
+      : region_(region),
+        schedule_(schedule),
+        inner_(static_cast<int>(region.dims.size()) - 1),
+        by_element_(schedule.variant == "element"),
+        cut_(by_element_ || schedule.variant == "flat_tail"),
+        dense_(schedule::DenseStrides(region)),
+        text_("pointwise", schedule.threads),
+        out_(text_.body()) {
+    emission_.alignment.assign(region.tensors.size(), 1);
+  }
+
+  Emission Emit() && {
+    text_.TakeTensors(region_);
+    text_.TakeScalars(region_);
+    text_.TakeIndex("n", Formula::Constant(region_.Elements()), schedule_.wide_index);
+    WriteKernelValues();
+    const int64_t step = int64_t{schedule_.threads} * schedule_.vector;
+    out_.Line("const ", Index(), " first = ((", Index(), ")fd_cta() * ", step * schedule_.unroll,
+              " + fd_thread() * ", schedule_.vector, ");");
+    WriteLoads(step);
+    WriteComputation(step);
+    Kernel kernel = std::move(text_).Finish(kFiles);
+    const int64_t per_cta = step * schedule_.unroll;
+    kernel.grid[0] = Formula::Constant((region_.Elements() + per_cta - 1) / per_cta);
+    emission_.kernels.push_back(std::move(kernel));
+    return std::move(emission_);
+  }
+
+ private:
+  enum class Scope { kKernel, kVector, kElement };
+
+  const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
+
+  Scope ScopeOf(const Instr& instr) const {
+    if (instr.dims == 0) return Scope::kKernel;
+    if (by_element_ || (instr.dims >> inner_) & 1) return Scope::kElement;
+    return Scope::kVector;
+  }
+
+  // An instr's value where it is used, in a loop over e if it is of an element.
+  std::string Value(uint32_t i) const {
+    const Instr& instr = region_.instrs[i];
+    if (instr.kind == Instr::Kind::kConstant) return Literal(instr.number, instr.dtype);
+    if (instr.kind == Instr::Kind::kScalar) return absl::StrCat("s", instr.index);
+    if (instr.kind == Instr::Kind::kLoad && ScopeOf(instr) == Scope::kElement)
+      return absl::StrCat("x", i, "[e]");
+    return absl::StrCat("v", i);
+  }
+
+  void WriteCompute(uint32_t i) {
+    const Instr& instr = region_.instrs[i];
+    out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
+              Compute(instr, [&](uint32_t operand) { return Value(operand); }), ";");
+  }
+
+  void WriteKernelValues() {
+    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
+      const Instr& instr = region_.instrs[i];
+      if (ScopeOf(instr) != Scope::kKernel) continue;
+      if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
+      if (instr.kind == Instr::Kind::kLoad) {
+        out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
+                  RegisterType(instr.dtype), ">(", LoadText(region_, instr.access, {}, 1, "0"),
+                  "[0]);");
+      }
+    }
+  }
+
+  void WriteIndex(int64_t step) { out_.Line("const ", Index(), " i = first + v * ", step, ";"); }
+
+  // Coordinates c0, c1, … of element `i` of the space, those that some access of `used` needs.
+  void WriteCoordinates(absl::string_view index, uint32_t used) {
+    if (region_.dims.size() <= 1 || used == 0) return;
+    std::string rest(index);
+    for (int d = inner_; d >= 0; --d) {
+      if ((used & ((2u << d) - 1)) == 0) break;
+      if (d == 0) {
+        out_.Line("const ", Index(), " c0 = ", rest, ";");
+        break;
+      }
+      const int64_t extent = region_.dims[d].extent;
+      if ((used >> d) & 1) out_.Line("const ", Index(), " c", d, " = ", rest, " % ", extent, ";");
+      out_.Line("const ", Index(), " r", d, " = ", rest, " / ", extent, ";");
+      rest = absl::StrCat("r", d);
+    }
+  }
+
+  bool IsDense(const Access& access) const { return access.strides == dense_; }
+
+  VectorAccess Plan(const Access& access) {
+    const VectorAccess plan = IsDense(access) && !dense_.empty()
+                                  ? PlanDense(region_, access, schedule_.vector)
+                                  : PlanAccess(region_, access, inner_, schedule_.vector);
+    emission_.alignment[access.tensor] =
+        std::max(emission_.alignment[access.tensor], plan.alignment);
+    return plan;
+  }
+
+  std::string Offset(const Access& access) const {
+    if (IsDense(access) && !dense_.empty()) return "i";
+    return OffsetText(
+        access.strides,
+        [&](size_t d) {
+          return region_.dims.size() == 1 ? std::string("i") : absl::StrCat("c", d);
+        },
+        schedule_.wide_index);
+  }
+
+  static uint32_t Used(const Access& access) {
+    uint32_t used = 0;
+    for (size_t d = 0; d < access.strides.size(); ++d)
+      if (access.strides[d] != 0) used |= 1u << d;
+    return used;
+  }
+
+  void WriteLoads(int64_t step) {
+    uint32_t used = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
+      const Instr& instr = region_.instrs[i];
+      if (instr.kind != Instr::Kind::kLoad || instr.dims == 0) continue;
+      any = true;
+      const bool one = !by_element_ && ScopeOf(instr) == Scope::kVector;
+      out_.Line("fd_vec<", MemoryType(region_.tensors[instr.access.tensor].dtype), ", ",
+                one ? 1 : schedule_.vector, "> m", i, "[", schedule_.unroll, "];");
+      if (!IsDense(instr.access)) used |= Used(instr.access);
+    }
+    if (!any) return;
+    out_.Unrolled("v", schedule_.unroll);
+    WriteIndex(step);
+    out_.Open("if (i < n)");
+    if (!by_element_) WriteCoordinates("i", used);
+    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
+      const Instr& instr = region_.instrs[i];
+      if (instr.kind != Instr::Kind::kLoad || instr.dims == 0) continue;
+      if (by_element_ && !IsDense(instr.access)) continue;
+      WriteLoad(i);
+    }
+    if (by_element_ && used != 0) WriteGathers(used);
+    out_.Close();
+    out_.Close();
+  }
+
+  void WriteLoad(uint32_t i) {
+    const Instr& instr = region_.instrs[i];
+    const VectorAccess plan = Plan(instr.access);
+    const std::string offset = Offset(instr.access);
+    const std::string whole = LoadText(region_, instr.access, plan, schedule_.vector, offset);
+    if (!cut_ || schedule_.vector == 1 || plan.form == VectorAccess::Form::kOne) {
+      out_.Line("m", i, "[v] = ", whole, ";");
+      return;
+    }
+    // In a flat space any form can be cut; its elements begin at i.
+    const char* type = MemoryType(region_.tensors[instr.access.tensor].dtype);
+    out_.Open("if (i + ", schedule_.vector, " <= n)");
+    out_.Line("m", i, "[v] = ", whole, ";");
+    out_.Close();
+    out_.Open("else");
+    if (plan.form == VectorAccess::Form::kContiguous) {
+      out_.Line("m", i, "[v] = fd_load_part<", type, ", ", schedule_.vector, ">(p",
+                instr.access.tensor, " + i, n - i);");
+    } else {
+      out_.Line("for (int e = 0; e < ", schedule_.vector, "; e++) m", i, "[v][e] = p",
+                instr.access.tensor, "[(i + e < n ? i + e : i) * ", plan.stride, "];");
+    }
+    out_.Close();
+  }
+
+  // Elements of tensors that do not run as the vectors do, each from its own coordinates.
+  void WriteGathers(uint32_t used) {
+    out_.Unrolled("e", schedule_.vector);
+    out_.Line("const ", Index(), " j = i + e < n ? i + e : i;");
+    WriteCoordinates("j", used);
+    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
+      const Instr& instr = region_.instrs[i];
+      if (instr.kind != Instr::Kind::kLoad || instr.dims == 0 || IsDense(instr.access)) continue;
+      out_.Line("m", i, "[v][e] = ", LoadText(region_, instr.access, {}, 1, Offset(instr.access)),
+                "[0];");
+      emission_.alignment[instr.access.tensor] =
+          std::max(emission_.alignment[instr.access.tensor],
+                   ir::ByteSize(region_.tensors[instr.access.tensor].dtype));
+    }
+    out_.Close();
+  }
+
+  void WriteComputation(int64_t step) {
+    out_.Unrolled("v", schedule_.unroll);
+    WriteIndex(step);
+    out_.Open("if (i < n)");
+    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
+      const Instr& instr = region_.instrs[i];
+      const Scope scope = ScopeOf(instr);
+      if (instr.kind == Instr::Kind::kLoad && scope == Scope::kVector) {
+        out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
+                  RegisterType(instr.dtype), ">(m", i, "[v][0]);");
+      } else if (instr.kind == Instr::Kind::kLoad && scope == Scope::kElement) {
+        out_.Line("const fd_vec<", RegisterType(instr.dtype), ", ", schedule_.vector, "> x", i,
+                  " = fd_cast<", RegisterType(instr.dtype), ">(m", i, "[v]);");
+      } else if (instr.kind == Instr::Kind::kCompute && scope == Scope::kVector) {
+        WriteCompute(i);
+      }
+    }
+    WriteElements();
+    WriteStores();
+    out_.Close();
+    out_.Close();
+  }
+
+  bool StoredByElement(const Store& store) const {
+    return by_element_ || (inner_ >= 0 && store.access.strides[inner_] != 0);
+  }
+
+  void WriteElements() {
+    bool any = false;
+    for (size_t k = 0; k < region_.stores.size(); ++k) {
+      const Store& store = region_.stores[k];
+      if (!StoredByElement(store)) continue;
+      any = true;
+      out_.Line("fd_vec<", RegisterType(region_.instrs[store.value].dtype), ", ", schedule_.vector,
+                "> o", k, ";");
+    }
+    if (!any) return;
+    out_.Unrolled("e", schedule_.vector);
+    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
+      const Instr& instr = region_.instrs[i];
+      if (instr.kind == Instr::Kind::kCompute && ScopeOf(instr) == Scope::kElement) WriteCompute(i);
+    }
+    for (size_t k = 0; k < region_.stores.size(); ++k) {
+      if (StoredByElement(region_.stores[k]))
+        out_.Line("o", k, "[e] = ", Value(region_.stores[k].value), ";");
+    }
+    out_.Close();
+  }
+
+  // A tensor that lacks some of the space's dims is written by the thread that stands at their 0.
+  std::string Owner(const Access& access) const {
+    std::vector<std::string> conditions;
+    for (size_t d = 0; d < access.strides.size(); ++d) {
+      if (access.strides[d] != 0) continue;
+      conditions.push_back(region_.dims.size() == 1 ? std::string("i == 0")
+                                                    : absl::StrCat("c", d, " == 0"));
+    }
+    return absl::StrJoin(conditions, " && ");
+  }
+
+  static uint32_t AllDims(const Region& region) { return (1u << region.dims.size()) - 1; }
+
+  void WriteStores() {
+    bool coordinates = false;
+    for (const Store& store : region_.stores) coordinates |= !IsDense(store.access);
+    if (!by_element_ && coordinates) WriteCoordinates("i", AllDims(region_));
+    bool scattered = false;
+    for (size_t k = 0; k < region_.stores.size(); ++k) {
+      const Store& store = region_.stores[k];
+      if (by_element_ && !IsDense(store.access)) {
+        scattered = true;
+        continue;
+      }
+      WriteStore(k);
+    }
+    if (!scattered) return;
+    out_.Unrolled("e", schedule_.vector);
+    out_.Line("const ", Index(), " j = i + e;");
+    out_.Open("if (j < n)");
+    WriteCoordinates("j", AllDims(region_));
+    for (size_t k = 0; k < region_.stores.size(); ++k) {
+      const Store& store = region_.stores[k];
+      if (IsDense(store.access)) continue;
+      const std::string owner = Owner(store.access);
+      out_.Line(owner.empty() ? "" : absl::StrCat("if (", owner, ") "),
+                StoreText(region_, store.access, {}, 1, Offset(store.access),
+                          absl::StrCat("o", k, "[e]")));
+      emission_.alignment[store.access.tensor] =
+          std::max(emission_.alignment[store.access.tensor],
+                   ir::ByteSize(region_.tensors[store.access.tensor].dtype));
+    }
+    out_.Close();
+    out_.Close();
+  }
+
+  void WriteStore(size_t k) {
+    const Store& store = region_.stores[k];
+    const VectorAccess plan = Plan(store.access);
+    const std::string offset = Offset(store.access);
+    const std::string owner = Owner(store.access);
+    if (plan.form == VectorAccess::Form::kOne) {
+      // By the vector at the row's begin; its value is that of the whole vector.
+      out_.Line(owner.empty() ? "" : absl::StrCat("if (", owner, ") "),
+                StoreText(region_, store.access, plan, 1, offset, Value(store.value)));
+      return;
+    }
+    if (!owner.empty()) out_.Open("if (", owner, ")");
+    const std::string value = absl::StrCat("o", k);
+    const std::string whole =
+        StoreText(region_, store.access, plan, schedule_.vector, offset, value);
+    if (!cut_ || schedule_.vector == 1) {
+      out_.Line(whole);
+    } else {
+      const char* type = MemoryType(region_.tensors[store.access.tensor].dtype);
+      out_.Open("if (i + ", schedule_.vector, " <= n)");
+      out_.Line(whole);
+      out_.Close();
+      out_.Open("else");
+      if (plan.form == VectorAccess::Form::kContiguous) {
+        out_.Line("fd_store_part(p", store.access.tensor, " + i, fd_cast<", type, ">(", value,
+                  "), n - i);");
+      } else {
+        out_.Line("for (int e = 0; e < ", schedule_.vector, "; e++) if (i + e < n) p",
+                  store.access.tensor, "[(i + e) * ", plan.stride, "] = fd_cast<", type, ">(",
+                  value, "[e]);");
+      }
+      out_.Close();
+    }
+    if (!owner.empty()) out_.Close();
+  }
+
+  const Region& region_;
+  const KernelSchedule& schedule_;
+  const int inner_;
+  const bool by_element_;  // coordinates an element, since vectors run over row ends
+  const bool cut_;         // the last vector may be cut
+  const schedule::Strides dense_;
+  KernelText text_;
+  TextBuilder& out_;
+  Emission emission_;
+};
+
+}  // namespace
+
+Emission EmitPointwise(const Region& region, const KernelSchedule& schedule) {
+  return Pointwise(region, schedule).Emit();
+}
+
+}  // namespace fusiond::codegen

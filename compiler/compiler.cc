@@ -1,0 +1,199 @@
+#include "compiler/compiler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/emit.h"
+#include "compiler/import/graph_proto.h"
+#include "compiler/ir/hash.h"
+#include "compiler/ir/specialise.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
+#include "compiler/schedule/candidates.h"
+#include "compiler/schedule/segmenter.h"
+#include "compiler/skeleton.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::compiler {
+namespace {
+
+using schedule::Fusion;
+
+absl::StatusOr<ir::Graph> Specialised(const PlanRequest& request) {
+  const ir::Graph& graph = request.graph;
+  if (request.inputs.size() != graph.inputs().size())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "layouts of ", request.inputs.size(), " inputs for a graph with ", graph.inputs().size()));
+  FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kImported));
+  std::vector<ir::Dims> extents;
+  for (const InputLayout& input : request.inputs) extents.push_back(input.shape);
+  return ir::Specialise(graph, extents);
+}
+
+absl::Status CheckMemorySpaces(const ir::Graph& graph) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const ir::ValueId id = graph.inputs()[i];
+    if (graph.producer(id).attributes.Bool(ir::AttributeKey::kHost))
+      return absl::UnimplementedError(absl::StrCat(
+          "input ", i, ": a tensor in host memory; kernels take device tensors and scalars"));
+  }
+  return absl::OkStatus();
+}
+
+// Segments whose regions all have a schedule.
+struct Scheduled {
+  std::vector<schedule::Segment> segments;
+  schedule::Storage storage;
+  std::vector<ScheduledRegion> regions;  // one a segment, then one a copy
+};
+
+class Scheduling {
+ public:
+  Scheduling(const ir::Graph& graph, const PlanRequest& request,
+             const executable::Executable& interface, PlanResult& result)
+      : graph_(graph),
+        request_(request),
+        outputs_(OutputLayouts(interface)),
+        result_(result),
+        fusion_(graph.nodes().size(), Fusion::kAll) {
+    for (const InputLayout& input : request.inputs) {
+      inputs_.push_back({input.strides, std::min<int64_t>(input.alignment, 16)});
+      input_strides_.push_back(input.strides);
+    }
+  }
+
+  // A segment that no scheduler takes is cut further and everything is tried again; each round
+  // raises the restriction of some node, so that the number of rounds is bounded.
+  absl::StatusOr<Scheduled> Run() {
+    for (;;) {
+      FUSIOND_ASSIGN_OR_RETURN(std::optional<Scheduled> scheduled, TryOnce());
+      if (!scheduled) continue;
+      for (const schedule::Copy& copy : scheduled->storage.copies) {
+        const auto& tensors = scheduled->storage.memory.tensors;
+        FUSIOND_RETURN_IF_ERROR(
+            Schedule(schedule::CopyRegion(tensors[copy.from], tensors[copy.to]), *scheduled));
+      }
+      return *std::move(scheduled);
+    }
+  }
+
+ private:
+  absl::StatusOr<std::optional<Scheduled>> TryOnce() {
+    Scheduled scheduled;
+    result_.explanation.clear();
+    FUSIOND_ASSIGN_OR_RETURN(
+        scheduled.segments,
+        schedule::Segmentation({&graph_, input_strides_, &request_.device, fusion_}));
+    scheduled.storage = schedule::PlanStorage(graph_, scheduled.segments, inputs_, outputs_,
+                                              ExcludesOverlap(graph_));
+    bool again = false;
+    for (const schedule::Segment& segment : scheduled.segments) {
+      FUSIOND_ASSIGN_OR_RETURN(schedule::Region region,
+                               schedule::BuildRegion(graph_, segment, scheduled.storage.memory));
+      const absl::Status status = Schedule(std::move(region), scheduled);
+      if (status.ok()) continue;
+      if (!Restrict(segment)) return status;
+      again = true;
+    }
+    if (again) return std::nullopt;
+    return scheduled;
+  }
+
+  absl::Status Schedule(schedule::Region region, Scheduled& scheduled) {
+    const schedule::Candidates candidates = schedule::FindCandidates(region, request_.device);
+    absl::StrAppend(&result_.explanation, "segment ", scheduled.regions.size(), "\n",
+                    schedule::Print(region));
+    for (const std::string& refusal : candidates.refused)
+      absl::StrAppend(&result_.explanation, "refused: ", refusal, "\n");
+    if (candidates.accepted.empty())
+      return absl::UnimplementedError(absl::StrCat(
+          "no scheduler takes segment ", scheduled.regions.size(), ":\n", schedule::Print(region)));
+    const size_t chosen = std::min<size_t>(request_.attempt, candidates.accepted.size() - 1);
+    for (size_t c = 0; c < candidates.accepted.size(); ++c) {
+      const schedule::Candidate& candidate = candidates.accepted[c];
+      absl::StrAppend(&result_.explanation,
+                      c == chosen ? "chosen: " : "candidate: ", schedule::Print(candidate.schedule),
+                      ", ", candidate.cost.dram_bytes, " bytes, about ",
+                      static_cast<int64_t>(candidate.cost.microseconds * 100), "e-2 us\n");
+    }
+    ScheduledRegion made;
+    made.schedule = candidates.accepted[chosen].schedule;
+    made.emission = codegen::Emit(region, made.schedule);
+    made.region = std::move(region);
+    scheduled.regions.push_back(std::move(made));
+    return absl::OkStatus();
+  }
+
+  // False when the nodes stand alone already.
+  bool Restrict(const schedule::Segment& segment) {
+    Fusion strictest = Fusion::kAll;
+    for (const schedule::SegmentNode& node : segment.nodes)
+      strictest = std::max(strictest, fusion_[node.node]);
+    if (strictest == Fusion::kNodeAlone) return false;
+    const auto next = static_cast<Fusion>(static_cast<int>(strictest) + 1);
+    for (const schedule::SegmentNode& node : segment.nodes) fusion_[node.node] = next;
+    if (next == Fusion::kNodeAlone)
+      result_.notes.push_back(absl::StrCat("a kernel per op: ", segment.nodes.size(), " nodes"));
+    return true;
+  }
+
+  const ir::Graph& graph_;
+  const PlanRequest& request_;
+  std::vector<schedule::BufferLayout> inputs_, outputs_;
+  std::vector<ir::Dims> input_strides_;
+  PlanResult& result_;
+  std::vector<Fusion> fusion_;
+};
+
+absl::Status PlanCpu(const PlanRequest& request, executable::Executable& skeleton) {
+  executable::HostEvaluateStep step;
+  step.graph = graph_proto::ToBytes(request.graph);
+  step.double_precision = request.options.precision == Precision::kDouble;
+  if (step.double_precision) {
+    // Checks want what was computed, not its rounding; a buffer that is shared keeps its dtype.
+    for (executable::OutputSpec& output : skeleton.outputs)
+      if (ir::IsFloatingPoint(output.dtype) && !output.alias_input)
+        output.dtype = executable::DType::kDouble;
+  }
+  skeleton.steps.emplace_back(std::move(step));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PlanResult> Plan(const PlanRequest& request) {
+  FUSIOND_ASSIGN_OR_RETURN(ir::Graph specialised, Specialised(request));
+  PlanResult result;
+  FUSIOND_ASSIGN_OR_RETURN(result.skeleton, Interface(specialised, request));
+  if (request.device.is_cpu()) {
+    result.canonical_ir = ir::Print(specialised);
+    result.canonical_hash = ir::GraphHash(specialised);
+    FUSIOND_RETURN_IF_ERROR(PlanCpu(request, result.skeleton));
+    return result;
+  }
+  if (request.options.precision == Precision::kDouble)
+    return absl::InvalidArgumentError("option precision: 'double' is for arch cpu");
+  FUSIOND_RETURN_IF_ERROR(CheckMemorySpaces(specialised));
+  const ir::Graph& canonical = specialised;
+  result.canonical_ir = ir::Print(canonical);
+  result.canonical_hash = ir::GraphHash(canonical);
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, schedule::Prepare(canonical));
+  FUSIOND_ASSIGN_OR_RETURN(const Scheduled scheduled,
+                           Scheduling(graph, request, result.skeleton, result).Run());
+  AddSteps(graph, request, scheduled.regions, scheduled.storage, scheduled.segments.size(),
+           result.skeleton, result.sources);
+  return result;
+}
+
+absl::StatusOr<executable::Executable> Assemble(const executable::Executable& skeleton,
+                                                absl::Span<const executable::Image> images) {
+  if (images.size() != skeleton.images.size())
+    return absl::InvalidArgumentError(
+        absl::StrCat(images.size(), " images for a plan with ", skeleton.images.size()));
+  executable::Executable executable = skeleton;
+  executable.images.assign(images.begin(), images.end());
+  return executable;
+}
+
+}  // namespace fusiond::compiler

@@ -1,0 +1,20 @@
+// What an op costs, roughly: for deciding what is worth computing twice.
+#ifndef FUSIOND_COMPILER_SCHEDULE_COST_H_
+#define FUSIOND_COMPILER_SCHEDULE_COST_H_
+
+#include "compiler/ir/graph.h"
+
+namespace fusiond::schedule {
+
+// Issue slots of one element in f32. Cheap: ≤ 4. Source of the figures: kernels.md 1.1 gives 20-30
+// slots for erf and tanh in accurate form, R2 an order of magnitude over a multiply for IEEE
+// division and square root; the rest are estimates of the same coarseness.
+int IssueSlots(ir::Op op);
+inline constexpr int kCheapSlots = 4;
+
+// Moves or renames elements and computes nothing.
+bool IsView(ir::Op op);
+
+}  // namespace fusiond::schedule
+
+#endif  // FUSIOND_COMPILER_SCHEDULE_COST_H_

@@ -1,0 +1,402 @@
+#include <algorithm>
+
+#include "compiler/ir/op_table.h"
+#include "compiler/schedule/cost.h"
+#include "compiler/schedule/open_segments_internal.h"
+
+namespace fusiond::schedule {
+namespace {
+
+using ir::NodeId;
+using ir::ValueId;
+
+// Of one kernel: its text is unrolled by the vector width, and NVRTC's time follows that
+// (kernels.md 5.2: at most 2-4 thousand instructions); arguments are 8 bytes a tensor of 4 KB.
+constexpr size_t kMaxNodes = 256;
+constexpr size_t kMaxTensors = 64;
+constexpr uint8_t kMaxFloatingDepth = 4;
+// Rows longer than this, fewer than half an SM's share: one CTA a row would leave the device idle
+// (kernels.md 1.2: "few rows, long N: split over CTAs").
+constexpr int64_t kSplitColumns = 32768;
+
+DimMap Remapped(DimMap axes, const DimMap& remap) {
+  for (int8_t& axis : axes)
+    if (axis != kNone) axis = remap[axis];
+  return axes;
+}
+
+int64_t Product(absl::Span<const Axis> axes, Role role) {
+  int64_t product = 1;
+  for (const Axis& axis : axes)
+    if (axis.role == role) product *= axis.extent;
+  return product;
+}
+
+}  // namespace
+
+// A node's attempt to join segments; nothing changes before Commit.
+struct OpenSegments::Join {
+  std::vector<int> segments;   // base first
+  std::vector<DimMap> remaps;  // of each of them, to the base's numbering
+  AxisMatch match{{}};
+  DimMap frame;
+  Role reduced = Role::kNone;  // group that the node sums over
+  bool late_rows = false;
+  bool dependent = false;
+  bool late = false;
+};
+
+OpenSegments::OpenSegments(const SegmentRequest& request)
+    : graph_(*request.graph),
+      request_(request),
+      states_(graph_.value_count()),
+      input_index_(graph_.value_count(), -1),
+      is_output_(graph_.value_count(), false) {
+  for (size_t i = 0; i < graph_.inputs().size(); ++i)
+    input_index_[graph_.inputs()[i]] = static_cast<int>(i);
+  for (const ir::Output& output : graph_.outputs()) is_output_[output.value] = true;
+}
+
+int OpenSegments::Resolve(int segment) const {
+  while (segment >= 0 && segments_[segment].merged_into >= 0)
+    segment = segments_[segment].merged_into;
+  return segment;
+}
+
+int OpenSegments::LevelOf(ValueId id) const {
+  const int segment = states_[id].segment;
+  return segment < 0 ? -1 : segments_[segment].segment.level;
+}
+
+Fusion OpenSegments::FusionOf(NodeId id) const {
+  return request_.fusion.empty() ? Fusion::kAll : request_.fusion[id];
+}
+
+const ir::Dims& OpenSegments::Strides(ValueId id) const {
+  return input_index_[id] >= 0 ? request_.input_strides[input_index_[id]] : graph_.type(id).strides;
+}
+
+int64_t OpenSegments::Bytes(ValueId id) const {
+  const ir::Type& type = graph_.type(id);
+  return ir::ElementCount(type).value_or(0) * ir::ByteSize(type.dtype);
+}
+
+bool OpenSegments::Floats(const ir::Node& node) const {
+  if (is_output_[node.results[0]]) return false;
+  // What is in memory already needs no boundary.
+  if (node.op == ir::Op::kSegmentSet && input_index_[node.operands[0]] < 0) return false;
+  if (ir::Info(node.op).op_class == ir::OpClass::kReduction) return false;
+  if (IssueSlots(node.op) > kCheapSlots) return false;
+  int tensors = 0;
+  for (ValueId operand : node.operands) {
+    if (graph_.type(operand).scalar) continue;
+    const bool leaf = input_index_[operand] >= 0 || states_[operand].floating;
+    if (!leaf || states_[operand].depth >= kMaxFloatingDepth || ++tensors > 1) return false;
+  }
+  return true;
+}
+
+void OpenSegments::Visit(NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  const ir::Type& type = graph_.type(node.results[0]);
+  if (type.scalar || ir::Info(node.op).op_class == ir::OpClass::kLeaf) return;
+  if (ir::ElementCount(type) == 0) return;
+  if (FusionOf(id) != Fusion::kNodeAlone && Floats(node)) {
+    ValueState& state = states_[node.results[0]];
+    state.floating = true;
+    for (ValueId operand : node.operands)
+      state.depth = std::max<uint8_t>(state.depth, states_[operand].depth + 1);
+    return;
+  }
+  int level = -1;
+  for (ValueId operand : node.operands) level = std::max(level, LevelOf(operand));
+  if (level >= 0 && FusionOf(id) != Fusion::kNodeAlone && TryJoin(id, level)) return;
+  TryJoin(id, level + 1);
+}
+
+bool OpenSegments::TryJoin(NodeId id, int level) {
+  const ir::Node& node = graph_.node(id);
+  Join join;
+  for (ValueId operand : node.operands) {
+    const ValueState& state = states_[operand];
+    if (LevelOf(operand) != level) continue;
+    if (state.closed) return false;
+    if (FusionOf(id) == Fusion::kSimple && state.dependent) return false;
+    join.dependent |= state.dependent;
+    join.late |= state.late;
+    if (std::find(join.segments.begin(), join.segments.end(), state.segment) == join.segments.end())
+      join.segments.push_back(state.segment);
+  }
+  std::sort(join.segments.begin(), join.segments.end(), [&](int a, int b) {
+    const size_t x = segments_[a].segment.nodes.size(), y = segments_[b].segment.nodes.size();
+    return x != y ? x > y : a < b;
+  });
+  const bool joins = !join.segments.empty();
+  if (!MatchSegments(node, join) || !MatchLeaves(node, join)) return false;
+  if (!MatchReduction(node, FusionOf(id), join)) return false;
+  if (join.late && !MayUseLate(node, join)) return false;
+  if (!joins) {
+    join.segments.push_back(static_cast<int>(segments_.size()));
+    join.remaps.emplace_back();
+    segments_.emplace_back();
+    segments_.back().segment.level = level;
+  }
+  Commit(id, join);
+  return true;
+}
+
+bool OpenSegments::MatchSegments(const ir::Node& node, Join& join) const {
+  join.frame.assign(FrameExtents(graph_, node).size(), kNone);
+  size_t nodes = 0, tensors = 0;
+  for (size_t s = 0; s < join.segments.size(); ++s) {
+    const OpenSegment& open = segments_[join.segments[s]];
+    nodes += open.segment.nodes.size();
+    tensors += open.tensors;
+    // Where the node's operands put the frame's dims.
+    std::vector<std::pair<int8_t, int8_t>> dims;  // (axis of this segment, frame dim)
+    for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+      const ValueState& state = states_[node.operands[slot]];
+      if (state.segment != join.segments[s]) continue;
+      const DimMap to_frame = OperandToFrame(graph_, node, slot);
+      for (size_t d = 0; d < to_frame.size(); ++d)
+        if (to_frame[d] != kNone) dims.emplace_back(state.axes[d], to_frame[d]);
+    }
+    std::vector<std::pair<int8_t, int8_t>> known;
+    for (const auto& [axis, dim] : dims)
+      if (join.frame[dim] != kNone) known.emplace_back(axis, join.frame[dim]);
+    DimMap remap;
+    if (s == 0) {
+      join.match = AxisMatch(open.segment.axes);
+      for (size_t a = 0; a < open.segment.axes.size(); ++a) remap.push_back(static_cast<int8_t>(a));
+    } else {
+      const Segment& base = segments_[join.segments[0]].segment;
+      const bool both = (base.row_reductions || open.segment.row_reductions) &&
+                        (base.column_reductions || open.segment.column_reductions);
+      if (both && std::max(segments_[join.segments[0]].fusion, open.fusion) > Fusion::kAll)
+        return false;
+      remap = join.match.Unite(open.segment.axes, known);
+      if (remap.size() != open.segment.axes.size()) return false;
+    }
+    for (const auto& [axis, dim] : dims) {
+      if (join.frame[dim] != kNone && join.frame[dim] != remap[axis]) return false;
+      join.frame[dim] = remap[axis];
+    }
+    join.late_rows |= open.segment.late_rows;
+    join.remaps.push_back(std::move(remap));
+  }
+  return nodes < kMaxNodes && tensors < kMaxTensors;
+}
+
+bool OpenSegments::MatchLeaves(const ir::Node& node, Join& join) const {
+  // What is read along certain axes already is best read along them again.
+  for (size_t s = 0; s < join.segments.size(); ++s) {
+    const OpenSegment& open = segments_[join.segments[s]];
+    for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+      const auto leaf = open.leaves.find(node.operands[slot]);
+      if (leaf == open.leaves.end()) continue;
+      const DimMap to_frame = OperandToFrame(graph_, node, slot);
+      for (size_t d = 0; d < to_frame.size(); ++d) {
+        if (to_frame[d] == kNone || join.frame[to_frame[d]] != kNone) continue;
+        const int8_t axis = join.remaps[s][leaf->second[d]];
+        if (std::find(join.frame.begin(), join.frame.end(), axis) == join.frame.end())
+          join.frame[to_frame[d]] = axis;
+      }
+    }
+  }
+  return join.match.Place(FrameExtents(graph_, node), join.frame);
+}
+
+bool OpenSegments::MatchReduction(const ir::Node& node, Fusion fusion, Join& join) const {
+  const DimMap dims = ReducedDims(graph_, node);
+  if (dims.empty()) return true;
+  if (join.late) return false;
+  DimMap reduced;
+  for (int8_t dim : dims) reduced.push_back(join.frame[dim]);
+  size_t covered = 0;
+  for (int8_t axis : join.frame) covered += axis != kNone;
+  if (covered != join.match.axes().size()) return false;
+
+  // The axis along which memory runs: that of the heaviest tensor read, else the last dim.
+  int64_t heaviest = -1;
+  int8_t inner = kNone;
+  for (size_t s = 0; s < join.segments.size(); ++s) {
+    const OpenSegment& open = segments_[join.segments[s]];
+    if (open.inner == kNone || open.heaviest_bytes <= heaviest) continue;
+    heaviest = open.heaviest_bytes;
+    inner = join.remaps[s][open.inner];
+  }
+  if (inner == kNone) {
+    const ir::Dims& strides = Strides(node.operands[0]);
+    int64_t smallest = 0;
+    for (size_t d = 0; d < join.frame.size(); ++d) {
+      if (join.frame[d] == kNone || strides[d] <= 0) continue;
+      if (inner == kNone || strides[d] <= smallest) inner = join.frame[d], smallest = strides[d];
+    }
+  }
+  join.reduced = join.match.Reduce(reduced, inner);
+  if (join.reduced == Role::kNone) return false;
+  if (join.reduced == Role::kColumn) {
+    join.late_rows |= Product(join.match.axes(), Role::kColumn) > kSplitColumns &&
+                      2 * Product(join.match.axes(), Role::kRow) <= request_.device->sm_count;
+  }
+  for (int segment : join.segments) {
+    const OpenSegment& open = segments_[segment];
+    const bool mixes = join.reduced == Role::kColumn ? open.segment.column_reductions
+                                                     : open.segment.row_reductions;
+    if (mixes && (std::max(open.fusion, fusion) > Fusion::kAll || join.late_rows)) return false;
+  }
+  return true;
+}
+
+// An epilogue runs over what the late reductions keep, and computes again what it needs besides.
+bool OpenSegments::MayUseLate(const ir::Node& node, const Join& join) const {
+  const Role kept = join.late_rows ? Role::kRow : Role::kColumn;
+  for (int8_t axis : join.frame)
+    if (axis != kNone && join.match.axes()[axis].role != kept) return false;
+  for (ValueId operand : node.operands) {
+    const ValueState& state = states_[operand];
+    if (state.segment != -1 && state.dependent && !state.late &&
+        std::find(join.segments.begin(), join.segments.end(), state.segment) != join.segments.end())
+      return false;
+  }
+  return true;
+}
+
+void OpenSegments::Commit(NodeId id, Join& join) {
+  const ir::Node& node = graph_.node(id);
+  const int base = join.segments[0];
+  for (size_t s = 1; s < join.segments.size(); ++s) Absorb(base, join.segments[s], join.remaps[s]);
+  OpenSegment& open = segments_[base];
+  open.segment.axes = join.match.axes();
+  open.segment.row_reductions |= join.reduced == Role::kColumn;
+  open.segment.column_reductions |= join.reduced == Role::kRow;
+  open.segment.late_rows |= join.late_rows;
+  open.fusion = std::max(open.fusion, FusionOf(id));
+  for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+    const ValueId operand = node.operands[slot];
+    if (graph_.type(operand).scalar || states_[operand].segment == base) continue;
+    const DimMap axes = OperandAxes(graph_, node, join.frame, slot);
+    open.leaves.try_emplace(operand, axes);
+    Instantiate(base, operand, axes);
+  }
+  ValueState& state = states_[node.results[0]];
+  state.segment = base;
+  state.axes = ResultAxes(graph_, node, join.frame);
+  state.dependent = join.dependent || join.reduced != Role::kNone;
+  state.late = join.late || join.reduced == Role::kRow ||
+               (join.reduced == Role::kColumn && open.segment.late_rows);
+  state.closed = node.op == ir::Op::kSegmentSet || FusionOf(id) == Fusion::kNodeAlone;
+  open.defined.push_back(node.results[0]);
+  open.instances.insert({node.results[0], state.axes});
+  open.segment.nodes.push_back({id, join.frame});
+  open.tensors += is_output_[node.results[0]];
+  if (FusionOf(id) == Fusion::kAll) UniteReaders(base, node);
+}
+
+void OpenSegments::NoteRead(OpenSegment& open, ValueId id, const DimMap& axes) {
+  if (open.leaves.try_emplace(id, axes).second || input_index_[id] >= 0) ++open.tensors;
+  const int64_t bytes = Bytes(id);
+  if (bytes <= open.heaviest_bytes) return;
+  const ir::Dims& strides = Strides(id);
+  int8_t inner = kNone;
+  int64_t smallest = 0;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    if (axes[d] == kNone || strides[d] <= 0) continue;
+    if (inner == kNone || strides[d] <= smallest) inner = axes[d], smallest = strides[d];
+  }
+  if (inner == kNone) return;
+  open.heaviest_bytes = bytes;
+  open.inner = inner;
+}
+
+void OpenSegments::Instantiate(int segment, ValueId id, const DimMap& axes) {
+  OpenSegment& open = segments_[segment];
+  if (!states_[id].floating) return NoteRead(open, id, axes);
+  if (!open.instances.insert({id, axes}).second) return;
+  const NodeId producer = graph_.value(id).producer;
+  const ir::Node& node = graph_.node(producer);
+  const DimMap frame = FrameFromResult(graph_, node, axes);
+  for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+    if (graph_.type(node.operands[slot]).scalar) continue;
+    // At most kMaxFloatingDepth deep.
+    Instantiate(segment, node.operands[slot], OperandAxes(graph_, node, frame, slot));
+  }
+  open.segment.nodes.push_back({producer, frame});
+}
+
+void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
+  OpenSegment& base = segments_[into];
+  OpenSegment& other = segments_[from];
+  for (ValueId id : other.defined) {
+    states_[id].segment = into;
+    states_[id].axes = Remapped(states_[id].axes, remap);
+    base.defined.push_back(id);
+  }
+  for (const SegmentNode& node : other.segment.nodes) {
+    const DimMap frame = Remapped(node.axes, remap);
+    const ir::Node& n = graph_.node(node.node);
+    const DimMap axes = ResultAxes(graph_, n, frame);
+    if (base.instances.insert({n.results[0], axes}).second)
+      base.segment.nodes.push_back({node.node, frame});
+  }
+  for (const auto& [id, axes] : other.leaves) {
+    if (base.leaves.try_emplace(id, Remapped(axes, remap)).second && !states_[id].floating)
+      ++base.tensors;
+  }
+  for (ValueId id : other.defined) base.tensors += is_output_[id];
+  if (other.inner != kNone && other.heaviest_bytes > base.heaviest_bytes) {
+    base.heaviest_bytes = other.heaviest_bytes;
+    base.inner = remap[other.inner];
+  }
+  base.segment.row_reductions |= other.segment.row_reductions;
+  base.segment.column_reductions |= other.segment.column_reductions;
+  base.segment.late_rows |= other.segment.late_rows;
+  base.fusion = std::max(base.fusion, other.fusion);
+  other = OpenSegment{};
+  other.merged_into = into;
+}
+
+// Two segments of one level that read the same large tensor read it once when united.
+void OpenSegments::UniteReaders(int segment, const ir::Node& node) {
+  const int64_t elements = ir::ElementCount(graph_.type(node.results[0])).value_or(0);
+  for (ValueId operand : node.operands) {
+    // Through floating values to the tensor in memory.
+    while (states_[operand].floating) {
+      const ir::Node& producer = graph_.producer(operand);
+      const auto tensor = std::find_if(producer.operands.begin(), producer.operands.end(),
+                                       [&](ValueId id) { return !graph_.type(id).scalar; });
+      if (tensor == producer.operands.end()) break;
+      operand = *tensor;
+    }
+    const OpenSegment& open = segments_[segment];
+    const auto leaf = open.leaves.find(operand);
+    if (leaf == open.leaves.end() || states_[operand].floating) continue;
+    if (2 * ir::ElementCount(graph_.type(operand)).value_or(0) < elements) continue;
+    int& reader = readers_.try_emplace({operand, open.segment.level}, segment).first->second;
+    const int other = Resolve(reader);
+    reader = segment;
+    if (other == segment) continue;
+    const OpenSegment& with = segments_[other];
+    if (std::max(open.fusion, with.fusion) > Fusion::kAll ||
+        open.segment.late_rows != with.segment.late_rows)
+      continue;
+    if (open.segment.nodes.size() + with.segment.nodes.size() > kMaxNodes ||
+        open.tensors + with.tensors > kMaxTensors)
+      continue;
+    const auto theirs = with.leaves.find(operand);
+    if (theirs == with.leaves.end()) continue;
+    std::vector<std::pair<int8_t, int8_t>> known;
+    for (size_t d = 0; d < leaf->second.size(); ++d)
+      if (leaf->second[d] != kNone) known.emplace_back(leaf->second[d], theirs->second[d]);
+    // The older segment keeps its numbering.
+    AxisMatch match(with.segment.axes);
+    const DimMap remap = match.Unite(open.segment.axes, known);
+    if (remap.size() != open.segment.axes.size()) continue;
+    segments_[other].segment.axes = match.axes();
+    Absorb(other, segment, remap);
+    segment = other;
+    reader = other;
+  }
+}
+
+}  // namespace fusiond::schedule

@@ -1,0 +1,17 @@
+// Pointwise: regions without reductions. Each thread takes `unroll` vectors of `vector` elements of
+// the flattened space, issues all their loads, then computes and stores.
+//
+// Takes: every region without reductions. Does not do: transposes through shared memory; an operand
+// that runs across the vectors is gathered element by element.
+#ifndef FUSIOND_COMPILER_SCHEDULE_POINTWISE_H_
+#define FUSIOND_COMPILER_SCHEDULE_POINTWISE_H_
+
+#include "compiler/schedule/scheduler.h"
+
+namespace fusiond::schedule {
+
+const Scheduler& PointwiseScheduler();
+
+}  // namespace fusiond::schedule
+
+#endif  // FUSIOND_COMPILER_SCHEDULE_POINTWISE_H_

@@ -1,0 +1,255 @@
+#include "compiler/schedule/region.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "compiler/ir/op_table.h"
+#include "compiler/schedule/cost.h"
+#include "compiler/schedule/region_builder_internal.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::schedule {
+namespace {
+
+using ir::DType;
+using ir::NodeId;
+using ir::Op;
+using ir::ValueId;
+
+// Instrs of a segment, over its axes.
+class Lowering {
+ public:
+  Lowering(const ir::Graph& graph, const Segment& segment, const Memory& memory, Region& region)
+      : graph_(graph), segment_(segment), memory_(memory), region_(region) {}
+
+  absl::Status Run() {
+    for (const SegmentNode& node : segment_.nodes) {
+      const ir::Node& ir_node = graph_.node(node.node);
+      FUSIOND_ASSIGN_OR_RETURN(const uint32_t instr, Lower(ir_node, node.axes));
+      const DimMap axes = ResultAxes(graph_, ir_node, node.axes);
+      values_[{ir_node.results[0], axes}] = instr;
+      if (Stores(segment_, ir_node.results[0])) LowerStores(ir_node.results[0], instr, axes);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  uint32_t Emit(Instr instr) {
+    region_.instrs.push_back(std::move(instr));
+    return static_cast<uint32_t>(region_.instrs.size() - 1);
+  }
+
+  Access AccessTo(uint32_t tensor, const DimMap& axes) {
+    const auto [entry, added] =
+        tensors_.try_emplace(tensor, static_cast<uint32_t>(region_.tensors.size()));
+    if (added) region_.tensors.push_back(memory_.tensors[tensor]);
+    Access access{entry->second, Strides(segment_.axes.size(), 0)};
+    for (size_t d = 0; d < axes.size(); ++d)
+      if (axes[d] != kNone) access.strides[axes[d]] = memory_.tensors[tensor].strides[d];
+    return access;
+  }
+
+  void LowerStores(ValueId id, uint32_t instr, const DimMap& axes) {
+    for (uint32_t target : memory_.targets[id])
+      region_.stores.push_back({instr, AccessTo(target, axes)});
+  }
+
+  uint32_t Load(ValueId id, const DimMap& axes) {
+    Instr load;
+    load.kind = Instr::Kind::kLoad;
+    load.dtype = ir::ComputeType(graph_.type(id).dtype);
+    load.access = AccessTo(memory_.source[id], axes);
+    return Emit(std::move(load));
+  }
+
+  // `instr`, which holds a value of dtype `from`, as dtype `to`.
+  uint32_t Convert(uint32_t instr, DType from, DType to) {
+    if (from == to) return instr;
+    if (from != DType::kDouble && ir::ComputeType(from) == to && ir::IsFloatingPoint(from))
+      return instr;  // a 16-bit value is an f32 already
+    const Instr& operand = region_.instrs[instr];
+    if (operand.kind == Instr::Kind::kConstant && ir::ComputeType(to) == to) {
+      if (std::optional<ir::Number> number = ConvertNumber(operand.number, to)) {
+        Instr constant = operand;
+        constant.dtype = to;
+        constant.number = *number;
+        return Emit(std::move(constant));
+      }
+    }
+    Instr cast;
+    cast.op = Op::kCast;
+    cast.operands = {instr};
+    cast.dtype = ir::ComputeType(to);
+    cast.rounding = to;
+    return Emit(std::move(cast));
+  }
+
+  absl::StatusOr<uint32_t> Operand(const ir::Node& node, const DimMap& frame, size_t slot) {
+    const ValueId id = node.operands[slot];
+    if (graph_.type(id).scalar) return Scalar(id);
+    const DimMap axes = OperandAxes(graph_, node, frame, slot);
+    const auto [entry, added] = values_.try_emplace({id, axes}, 0);
+    if (added) {
+      const uint32_t load = Load(id, axes);
+      return values_[{id, axes}] = load;
+    }
+    return entry->second;
+  }
+
+  // Scalars are computed by whoever needs them; operands first, without recursion.
+  absl::StatusOr<uint32_t> Scalar(ValueId wanted) {
+    std::vector<ValueId> work = {wanted};
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      if (scalars_.contains(id)) {
+        work.pop_back();
+        continue;
+      }
+      const ir::Node& node = graph_.producer(id);
+      const size_t depth = work.size();
+      for (ValueId operand : node.operands)
+        if (!scalars_.contains(operand)) work.push_back(operand);
+      if (work.size() != depth) continue;
+      work.pop_back();
+      uint32_t instr = 0;
+      if (node.op == Op::kInput) {
+        Instr scalar;
+        scalar.kind = Instr::Kind::kScalar;
+        scalar.dtype = ir::ComputeType(graph_.type(id).dtype);
+        scalar.index = static_cast<uint32_t>(region_.scalars.size());
+        region_.scalars.push_back(id);
+        instr = Emit(std::move(scalar));
+      } else if (node.op == Op::kConstant) {
+        Instr constant;
+        constant.kind = Instr::Kind::kConstant;
+        constant.dtype = ir::ComputeType(graph_.type(id).dtype);
+        constant.number = *graph_.ConstantValue(id);
+        instr = Emit(std::move(constant));
+      } else {
+        FUSIOND_ASSIGN_OR_RETURN(instr, Lower(node, {}));
+      }
+      scalars_[id] = instr;
+    }
+    return scalars_[wanted];
+  }
+
+  absl::StatusOr<uint32_t> Lower(const ir::Node& node, const DimMap& frame) {
+    const DType from = graph_.type(node.operands[0]).dtype;
+    const DType to = graph_.type(node.results[0]).dtype;
+    if (IsView(node.op) || node.op == Op::kCast || node.op == Op::kFull) {
+      FUSIOND_ASSIGN_OR_RETURN(const uint32_t operand, Operand(node, frame, 0));
+      return Convert(operand, from, to);
+    }
+    if (ir::Info(node.op).op_class == ir::OpClass::kReduction) return Reduce(node, frame, from, to);
+    std::vector<const ir::Type*> types;
+    for (ValueId operand : node.operands) types.push_back(&graph_.type(operand));
+    FUSIOND_ASSIGN_OR_RETURN(const DType compute,
+                             ir::PointwiseComputeType(node.op, types, node.attributes));
+    Instr instr;
+    instr.op = node.op;
+    instr.dtype = ir::ComputeType(to);
+    for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+      FUSIOND_ASSIGN_OR_RETURN(const uint32_t operand, Operand(node, frame, slot));
+      const bool condition = node.op == Op::kWhere && slot == 0;
+      instr.operands.push_back(condition ? operand : Convert(operand, types[slot]->dtype, compute));
+    }
+    return Emit(std::move(instr));
+  }
+
+  absl::StatusOr<uint32_t> Reduce(const ir::Node& node, const DimMap& frame, DType from, DType to) {
+    FUSIOND_ASSIGN_OR_RETURN(uint32_t operand, Operand(node, frame, 0));
+    const DimMap reduced = ReducedDims(graph_, node);
+    if (reduced.empty()) return Convert(operand, from, to);
+    // Sums of doubles stay double until they are rounded once.
+    const bool wide = from == DType::kDouble && ir::IsFloatingPoint(to);
+    const DType accumulator = wide ? DType::kDouble : ir::ComputeType(to);
+    operand = Convert(operand, from, accumulator);
+    Instr reduce;
+    reduce.kind = Instr::Kind::kReduce;
+    reduce.op = node.op;
+    reduce.operands = {operand};
+    reduce.dtype = accumulator;
+    reduce.over_columns = segment_.axes[frame[reduced[0]]].role == Role::kColumn;
+    return Convert(Emit(std::move(reduce)), accumulator, to);
+  }
+
+  // As fd_cast would; nullopt where the device has to decide (a float that no i32 holds).
+  static std::optional<ir::Number> ConvertNumber(const ir::Number& number, DType to) {
+    if (ir::IsFloatingPoint(to))
+      return std::visit([](auto v) -> ir::Number { return static_cast<double>(v); }, number);
+    if (to == DType::kBool) return std::visit([](auto v) -> ir::Number { return v != 0; }, number);
+    if (const double* value = std::get_if<double>(&number)) {
+      if (!(std::abs(*value) < 0x1p31)) return std::nullopt;
+      return static_cast<int64_t>(*value);
+    }
+    const bool* flag = std::get_if<bool>(&number);
+    const int64_t value = flag != nullptr ? *flag : std::get<int64_t>(number);
+    return to == DType::kInt32 ? static_cast<int32_t>(value) : value;
+  }
+
+  const ir::Graph& graph_;
+  const Segment& segment_;
+  const Memory& memory_;
+  Region& region_;
+  absl::flat_hash_map<std::pair<ValueId, DimMap>, uint32_t> values_;
+  absl::flat_hash_map<ValueId, uint32_t> scalars_;
+  absl::flat_hash_map<uint32_t, uint32_t> tensors_;  // memory → region
+};
+
+}  // namespace
+
+int64_t Region::Rows() const {
+  int64_t product = 1;
+  for (const Dim& dim : dims)
+    if (!dim.column) product *= dim.extent;
+  return product;
+}
+
+int64_t Region::Columns() const {
+  int64_t product = 1;
+  for (const Dim& dim : dims)
+    if (dim.column) product *= dim.extent;
+  return product;
+}
+
+absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segment,
+                                   const Memory& memory) {
+  Region region;
+  region.row_reductions = segment.row_reductions;
+  region.column_reductions = segment.column_reductions;
+  region.late_rows = segment.late_rows;
+  FUSIOND_RETURN_IF_ERROR(Lowering(graph, segment, memory, region).Run());
+  StoreUnrounded(region);
+  DropUnused(region);
+  OrderDims(segment.axes, region);
+  MergeDims(region);
+  Classify(region);
+  return region;
+}
+
+Region CopyRegion(const Tensor& from, const Tensor& to) {
+  Region region;
+  region.tensors = {from, to};
+  Instr load;
+  load.kind = Instr::Kind::kLoad;
+  load.dtype = ir::ComputeType(from.dtype);
+  std::vector<Axis> axes;
+  Access source{0, {}}, target{1, {}};
+  for (size_t d = 0; d < from.shape.size(); ++d) {
+    if (from.shape[d] == 1) continue;
+    axes.push_back({from.shape[d]});
+    source.strides.push_back(from.strides[d]);
+    target.strides.push_back(to.strides[d]);
+  }
+  load.access = std::move(source);
+  region.instrs.push_back(std::move(load));
+  region.stores.push_back({0, std::move(target)});
+  OrderDims(axes, region);
+  MergeDims(region);
+  Classify(region);
+  return region;
+}
+
+}  // namespace fusiond::schedule

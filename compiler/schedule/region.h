@@ -1,0 +1,108 @@
+// Region: a segment seen from its iteration space; what schedulers look at and emitters write out.
+//
+// Its dims are the segment's axes, ordered as memory runs and merged where no tensor can tell them
+// apart: row dims first, then column dims, each from outer to inner. Views have vanished: what is
+// left are loads, arithmetic, reductions and stores. Values live in registers as their compute type
+// (bf16 and half as f32); roundings to a 16-bit type are casts of their own, except before a store,
+// which rounds by itself.
+//
+// Thread-safety: a value.
+#ifndef FUSIOND_COMPILER_SCHEDULE_REGION_H_
+#define FUSIOND_COMPILER_SCHEDULE_REGION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compiler/ir/graph.h"
+#include "compiler/schedule/segment.h"
+#include "compiler/schedule/tensor.h"
+
+namespace fusiond::schedule {
+
+struct Dim {
+  int64_t extent = 1;
+  bool column = true;  // every dim is a column dim where no reduction splits the axes
+  bool operator==(const Dim&) const = default;
+};
+
+using Strides = std::vector<int64_t>;
+
+// Where a tensor's elements lie, by region dim.
+struct Access {
+  uint32_t tensor = 0;  // index into Region::tensors
+  Strides strides;      // elements a dim; 0 where the tensor does not vary
+  bool operator==(const Access&) const = default;
+};
+
+enum class ValueClass : uint8_t { kScalar, kRow, kColumn, kFull };
+
+struct Instr {
+  enum class Kind : uint8_t {
+    kLoad,      // access
+    kScalar,    // runtime scalar `index` of Region::scalars
+    kConstant,  // number
+    kCompute,   // pointwise op; operands have the dtype it computes in
+    kReduce,    // op: kSum, kProd, kMax, kMin, in dtype
+  };
+  Kind kind = Kind::kCompute;
+  ir::Op op = ir::Op::kSet;
+  std::vector<uint32_t> operands;          // earlier instrs
+  ir::DType dtype = ir::DType::kFloat;     // in registers: bool, i32, i64, f32 or f64
+  ir::DType rounding = ir::DType::kFloat;  // cast: the dtype cast to, which may be 16 bits wide
+  ir::Number number = false;
+  uint32_t index = 0;  // kScalar
+  Access access;       // kLoad
+
+  uint32_t dims = 0;  // bit d: varies along region dim d
+  ValueClass value_class = ValueClass::kScalar;
+  bool over_columns = true;  // kReduce: over the column dims, else over the row dims
+  uint8_t stage = 0;         // row reductions that must be complete before it
+  bool late = false;         // complete only when the grid has ended (see region.late_rows)
+};
+
+struct Store {
+  uint32_t value = 0;  // instr
+  Access access;
+};
+
+struct Region {
+  std::vector<Dim> dims;
+  std::vector<Tensor> tensors;
+  std::vector<ir::ValueId> scalars;  // runtime scalars, graph inputs
+  std::vector<Instr> instrs;         // operands before users; all of them used
+  std::vector<Store> stores;
+  bool row_reductions = false;
+  bool column_reductions = false;
+  bool late_rows = false;  // few long rows: row reductions are split over CTAs, their results late
+
+  int64_t Rows() const;     // product of the row dims
+  int64_t Columns() const;  // product of the column dims
+  int64_t Elements() const { return Rows() * Columns(); }
+};
+
+// What memory holds for the values of a graph.
+struct Memory {
+  std::vector<Tensor> tensors;
+  // By ValueId: the tensor to read it from; kNoTensor where memory does not hold it.
+  static constexpr uint32_t kNoTensor = ~0u;
+  std::vector<uint32_t> source;
+  // By ValueId: every tensor that its segment writes.
+  std::vector<absl::InlinedVector<uint32_t, 1>> targets;
+};
+
+// INVALID_ARGUMENT from type inference only, which a verified graph does not cause.
+absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segment,
+                                   const Memory& memory);
+// A region that copies one tensor to another of equal shape.
+Region CopyRegion(const Tensor& from, const Tensor& to);
+
+// One line an instr, for people and tests: "%2 = mul %0, %1 : f32 full stage 0".
+std::string Print(const Region& region);
+
+}  // namespace fusiond::schedule
+
+#endif  // FUSIOND_COMPILER_SCHEDULE_REGION_H_

@@ -1,0 +1,57 @@
+// Segment: the part of a graph that one schedule covers, with the axes of its iteration space.
+//
+// Every dim of extent > 1 of every value in a segment lies along one of its axes. Reductions split
+// the axes in two groups, columns and rows: a row reduction sums over every column axis, a column
+// reduction over every row axis, and nothing sums over anything else. Without reductions there is
+// one group.
+//
+// Thread-safety: values.
+#ifndef FUSIOND_COMPILER_SCHEDULE_SEGMENT_H_
+#define FUSIOND_COMPILER_SCHEDULE_SEGMENT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/schedule/frame.h"
+
+namespace fusiond::schedule {
+
+enum class Role : uint8_t { kNone, kRow, kColumn };
+
+struct Axis {
+  int64_t extent = 1;
+  Role role = Role::kNone;  // kNone on every axis of a segment without reductions
+  bool operator==(const Axis&) const = default;
+};
+
+// A node as one segment computes it. A cheap node may be computed by several segments.
+struct SegmentNode {
+  ir::NodeId node = 0;
+  DimMap axes;  // of each dim of the node's frame; kNone for extents of 1
+};
+
+struct Segment {
+  int level = 0;  // segments read only what lower levels store
+  std::vector<Axis> axes;
+  std::vector<SegmentNode> nodes;   // producers before users
+  std::vector<ir::ValueId> stores;  // what memory must hold of it, by id; also inputs to be copied
+  bool row_reductions = false;
+  bool column_reductions = false;
+  // Few and long rows: a row reduction takes the whole grid, and what follows it is an epilogue.
+  bool late_rows = false;
+};
+
+// Whether memory must hold value `id` of the segment.
+bool Stores(const Segment& segment, ir::ValueId id);
+
+// What the segment reads from memory, along its axes, in the order of first use.
+struct Read {
+  ir::ValueId value = 0;
+  DimMap axes;
+};
+std::vector<Read> Reads(const ir::Graph& graph, const Segment& segment);
+
+}  // namespace fusiond::schedule
+
+#endif  // FUSIOND_COMPILER_SCHEDULE_SEGMENT_H_
