@@ -2,14 +2,18 @@
 //
 //   fusiond-opt rms_norm.fir                              parse, verify, print
 //   fusiond-opt --specialise=2048x8192,8192 --hash -      the hash of a graph bound to extents
+//   fusiond-opt --passes=all --math=strict rms_norm.fir   its canonical form
+//   fusiond-opt --passes=fold_casts,deduplicate --print-after=all --time-passes …
 //   fusiond-opt --emit=cuda --arch=sm_89 softmax.fir      the kernels' text
 //   fusiond-opt --emit=schedule --explain softmax.fir     segments, candidates, refusals
 //
 // From --emit=schedule on, inputs are taken to be laid out as the graph says, 16-byte aligned.
 //
+// Dumps and times go to stderr, the result to stdout.
 // Exit status: 0 done; 1 the graph was refused, with the reason on stderr; 2 wrong usage or an
 // unreadable file.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -18,6 +22,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/compiler.h"
 #include "compiler/ir/hash.h"
@@ -25,6 +30,8 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "compiler/nvrtc/nvrtc.h"
+#include "compiler/pass_options.h"
+#include "compiler/passes/pipeline.h"
 #include "runtime/base/file.h"
 #include "runtime/base/status_macros.h"
 
@@ -34,6 +41,12 @@ namespace {
 struct Flags {
   std::string file = "-";
   std::string specialise;
+  std::string passes;
+  std::string disabled_passes;
+  std::string print_after;
+  bool time_passes = false;
+  std::string math;
+  std::string excess_precision;
   std::string emit = "ir";
   std::string arch = "sm_90a";
   std::vector<std::string> options;
@@ -44,15 +57,21 @@ struct Flags {
   bool hash = false;
 };
 
-absl::StatusOr<compiler::PlanResult> Plan(ir::Graph graph, const Flags& flags) {
-  compiler::PlanRequest request;
+absl::StatusOr<compiler::Options> CompileOptions(const Flags& flags) {
   std::map<std::string, std::string> options;
   for (const std::string& option : flags.options) {
     const std::pair<std::string, std::string> pair =
         absl::StrSplit(option, absl::MaxSplits('=', 1));
     options.insert(pair);
   }
-  FUSIOND_ASSIGN_OR_RETURN(request.options, compiler::OptionsFromMap(options));
+  if (!flags.math.empty()) options["math"] = flags.math;
+  if (!flags.excess_precision.empty()) options["excess_precision"] = flags.excess_precision;
+  return compiler::OptionsFromMap(options);
+}
+
+absl::StatusOr<compiler::PlanResult> Plan(ir::Graph graph, const Flags& flags) {
+  compiler::PlanRequest request;
+  FUSIOND_ASSIGN_OR_RETURN(request.options, CompileOptions(flags));
   FUSIOND_ASSIGN_OR_RETURN(request.device, executable::ProfileByName(flags.arch));
   request.attempt = flags.attempt;
   for (ir::ValueId input : graph.inputs())
@@ -93,6 +112,59 @@ absl::StatusOr<std::string> RunBackEnd(ir::Graph graph, const Flags& flags) {
   return text;
 }
 
+// Reports each pass on stderr as the flags ask.
+class PassReport {
+ public:
+  explicit PassReport(const Flags& flags) : flags_(flags), last_(Clock::now()) {}
+
+  void After(absl::string_view name, int round, bool changed, const ir::Graph& graph) {
+    const Clock::time_point now = Clock::now();
+    spent_[std::string(name)] += now - last_;
+    if (flags_.print_after == "all" || flags_.print_after == name) {
+      const std::string text = changed ? "\n" + ir::Print(graph) : " (unchanged)\n";
+      std::fprintf(stderr, "# after %s, round %d%s", std::string(name).c_str(), round,
+                   text.c_str());
+    }
+    last_ = Clock::now();
+  }
+
+  void PrintTimes() const {
+    if (!flags_.time_passes) return;
+    for (const auto& [name, spent] : spent_) {
+      std::fprintf(stderr, "%10.3f ms  %s\n",
+                   std::chrono::duration<double, std::milli>(spent).count(), name.c_str());
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Flags& flags_;
+  Clock::time_point last_;
+  std::map<std::string, Clock::duration> spent_;
+};
+
+absl::StatusOr<ir::Graph> RunPasses(ir::Graph graph, const Flags& flags) {
+  PassReport report(flags);
+  passes::PassContext context;
+  FUSIOND_ASSIGN_OR_RETURN(const compiler::Options options, CompileOptions(flags));
+  context.options = compiler::PassOptions(options);
+  if (!flags.disabled_passes.empty()) {
+    context.options.disabled = absl::StrSplit(flags.disabled_passes, ',');
+  }
+  context.after_pass = [&](absl::string_view name, int round, bool changed,
+                           const ir::Graph& after) { report.After(name, round, changed, after); };
+  absl::StatusOr<ir::Graph> result;
+  if (flags.passes == "all") {
+    result = passes::Canonicalise(graph, context);
+  } else {
+    const std::vector<absl::string_view> names = absl::StrSplit(flags.passes, ',');
+    FUSIOND_RETURN_IF_ERROR(passes::RunPasses(graph, names, context).status());
+    result = std::move(graph);
+  }
+  report.PrintTimes();
+  return result;
+}
+
 // What goes to stdout.
 absl::StatusOr<std::string> Run(const std::string& text, const Flags& flags) {
   FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(text));
@@ -102,6 +174,9 @@ absl::StatusOr<std::string> Run(const std::string& text, const Flags& flags) {
                              ir::ParseExtents(flags.specialise));
     FUSIOND_ASSIGN_OR_RETURN(graph, ir::Specialise(graph, extents));
     FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kSpecialised));
+  }
+  if (!flags.passes.empty()) {
+    FUSIOND_ASSIGN_OR_RETURN(graph, RunPasses(std::move(graph), flags));
   }
   if (flags.hash) return ir::GraphHash(graph).Hex() + "\n";
   if (flags.verify_only) return "";
@@ -115,6 +190,20 @@ int Main(int argc, char** argv) {
   app.add_option("--specialise", flags.specialise,
                  "Bind symbolic extents first: the inputs' shapes in order, as 2048x8192,8192; "
                  "nothing between commas for a scalar or a tensor of rank 0");
+  std::vector<std::string> names;
+  for (const passes::PassInfo& pass : passes::Pipeline()) names.emplace_back(pass.name);
+  app.add_option("--passes", flags.passes,
+                 "Run these passes, once each in the order given, or all: the whole pipeline. "
+                 "There are " +
+                     absl::StrJoin(names, ", "));
+  app.add_option("--disable-passes", flags.disabled_passes, "Leave these out of --passes=all");
+  names.emplace_back("all");
+  app.add_option("--print-after", flags.print_after, "Print the graph after this pass, or all")
+      ->check(CLI::IsMember(names));
+  app.add_flag("--time-passes", flags.time_passes, "Print each pass's time");
+  app.add_option("--math", flags.math, "Short for --option=math=…: strict, default or fast");
+  app.add_option("--excess-precision", flags.excess_precision,
+                 "Short for --option=excess_precision=…: true or false");
   app.add_option("--emit", flags.emit, "What to print")
       ->check(CLI::IsMember({"ir", "schedule", "cuda", "ptx", "cubin"}))
       ->capture_default_str();

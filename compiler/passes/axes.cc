@@ -1,0 +1,157 @@
+#include "compiler/passes/axes.h"
+
+#include <algorithm>
+
+namespace fusiond::passes {
+namespace {
+
+using ir::AttributeKey;
+using ir::NodeId;
+using ir::Op;
+using ir::OpClass;
+using ir::ValueId;
+
+// Whether the node may put a dim at another place, counted from the right.
+bool IsView(const ir::Node& node) {
+  const OpClass op_class = ir::Info(node.op).op_class;
+  return op_class == OpClass::kShape ||
+         (op_class == OpClass::kReduction && !node.attributes.Bool(AttributeKey::kKeepdim));
+}
+
+}  // namespace
+
+std::vector<int> CarriedDims(const ir::Node& node, int operand_rank, int result_rank) {
+  std::vector<int> carried(operand_rank, -1);
+  int next = 0;
+  switch (node.op) {
+    case Op::kBroadcast: {
+      const std::vector<bool>& inserted = node.attributes.Bools(AttributeKey::kIsBroadcastDim);
+      for (int d = 0; d < result_rank; ++d) {
+        if (!inserted[d]) carried[next++] = d;
+      }
+      return carried;
+    }
+    case Op::kBroadcastInDim: {
+      const std::vector<int64_t>& dims = node.attributes.Ints(AttributeKey::kBroadcastDims);
+      for (int d = 0; d < operand_rank; ++d) carried[d] = static_cast<int>(dims[d]);
+      return carried;
+    }
+    default:
+      break;
+  }
+  // expand, squeeze and reductions: all but the dims that they take away.
+  const bool takes_away = operand_rank != result_rank;
+  const std::vector<int64_t>& dims = node.attributes.Ints(AttributeKey::kDims);
+  for (int d = 0; d < operand_rank; ++d) {
+    if (takes_away && std::binary_search(dims.begin(), dims.end(), d)) continue;
+    carried[d] = next++;
+  }
+  return carried;
+}
+
+Axes::Axes(const ir::Graph& graph)
+    : graph_(graph), first_(graph.value_count() + 1), barrier_(graph.nodes().size(), false) {
+  for (size_t id = 0; id < graph.value_count(); ++id) {
+    first_[id + 1] = first_[id] + graph.type(static_cast<ValueId>(id)).shape.size();
+  }
+  std::vector<bool> cyclic;
+  if (Solve(cyclic)) return;
+  // Only what stands on or behind a cycle is cut; if that does not help, every view is.
+  for (const bool all : {false, true}) {
+    for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+      const ir::Node& node = graph.node(id);
+      if (!IsView(node)) continue;
+      for (const ValueId value : {node.operands[0], node.results[0]}) {
+        for (size_t e = first_[value]; e < first_[value + 1]; ++e) {
+          barrier_[id] = barrier_[id] || all || cyclic[e];
+        }
+      }
+    }
+    if (Solve(cyclic)) return;
+  }
+}
+
+absl::InlinedVector<int, 4> Axes::Of(ValueId id) const {
+  return {axis_.begin() + first_[id], axis_.begin() + first_[id + 1]};
+}
+
+size_t Axes::Find(size_t element) {
+  while (parent_[element] != element) {
+    parent_[element] = parent_[parent_[element]];
+    element = parent_[element];
+  }
+  return element;
+}
+
+void Axes::Join(size_t a, size_t b) {
+  a = Find(a);
+  b = Find(b);
+  if (a != b) parent_[std::max(a, b)] = std::min(a, b);
+}
+
+void Axes::JoinNode(NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  const OpClass op_class = ir::Info(node.op).op_class;
+  if (op_class == OpClass::kPointwise) {
+    const size_t end = first_[node.results[0] + 1];
+    for (const ValueId operand : node.operands) {
+      const size_t rank = first_[operand + 1] - first_[operand];
+      for (size_t i = 1; i <= rank; ++i) Join(first_[operand + 1] - i, end - i);
+    }
+    return;
+  }
+  if (op_class != OpClass::kShape && op_class != OpClass::kReduction) return;
+  const ValueId operand = node.operands[0];
+  for (const ValueId result : node.results) {
+    if (barrier_[id]) continue;
+    const std::vector<int> carried =
+        CarriedDims(node, graph_.type(operand).rank(), graph_.type(result).rank());
+    for (size_t d = 0; d < carried.size(); ++d) {
+      if (carried[d] >= 0) Join(Element(operand, d), Element(result, carried[d]));
+    }
+  }
+}
+
+bool Axes::Solve(std::vector<bool>& cyclic) {
+  const size_t elements = first_.back();
+  parent_.resize(elements);
+  for (size_t e = 0; e < elements; ++e) parent_[e] = e;
+  for (NodeId id = 0; id < graph_.nodes().size(); ++id) JoinNode(id);
+
+  // Left of: every axis is numbered after the one to its right, in a value.
+  std::vector<absl::InlinedVector<size_t, 2>> left(elements);
+  std::vector<uint32_t> waiting(elements);
+  for (size_t id = 0; id + 1 < first_.size(); ++id) {
+    for (size_t e = first_[id]; e + 1 < first_[id + 1]; ++e) {
+      left[Find(e + 1)].push_back(Find(e));
+      ++waiting[Find(e)];
+    }
+  }
+  std::vector<size_t> ready;
+  for (size_t e = 0; e < elements; ++e) {
+    if (Find(e) == e && waiting[e] == 0) ready.push_back(e);
+  }
+  axis_.assign(elements, 0);
+  std::vector<bool> done(elements, false);
+  bool fits = true;
+  while (!ready.empty()) {
+    const size_t e = ready.back();
+    ready.pop_back();
+    done[e] = true;
+    fits = fits && axis_[e] < ir::kMaxRank;
+    for (const size_t next : left[e]) {
+      axis_[next] = std::max(axis_[next], axis_[e] + 1);
+      if (--waiting[next] == 0) ready.push_back(next);
+    }
+  }
+  cyclic.assign(elements, false);
+  bool solved = fits;
+  for (size_t e = 0; e < elements; ++e) {
+    cyclic[e] = !done[Find(e)] || axis_[Find(e)] >= ir::kMaxRank;
+    solved = solved && !cyclic[e];
+    axis_[e] = axis_[Find(e)];
+  }
+  return solved;
+}
+
+}  // namespace fusiond::passes

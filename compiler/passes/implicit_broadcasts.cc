@@ -1,0 +1,299 @@
+#include "compiler/passes/implicit_broadcasts.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "compiler/passes/axes.h"
+#include "compiler/passes/builder.h"
+#include "compiler/passes/rebuild.h"
+#include "runtime/base/status_macros.h"
+
+namespace fusiond::passes {
+namespace {
+
+using ir::AttributeKey;
+using ir::NodeId;
+using ir::Op;
+using ir::OpClass;
+using ir::ValueId;
+using AxisList = absl::InlinedVector<int, 4>;
+
+std::vector<int64_t> AsAttribute(const ir::Dims& dims) { return {dims.begin(), dims.end()}; }
+
+AxisList RightAligned(int rank) {
+  AxisList axes;
+  for (int d = rank; d-- > 0;) axes.push_back(d);
+  return axes;
+}
+
+// A value of the new graph whose dims stand on the axes named; kNone marks a dim of extent 1 that
+// stands nowhere.
+struct Placed {
+  ValueId value;
+  AxisList axes;
+};
+constexpr int kNone = -1;
+
+class Sinker {
+ public:
+  Sinker(const ir::Graph& from, const PassContext& context)
+      : from_(from),
+        context_(context),
+        axes_(from),
+        builder_(from, Sharing::kNone),
+        renamed_(from.value_count(), kUnmapped) {}
+
+  absl::StatusOr<ir::Graph> Run() {
+    for (size_t i = 0; i < from_.inputs().size(); ++i) {
+      const ValueId input = from_.inputs()[i];
+      const ValueId made = to().inputs()[i];
+      const AxisList declared = RightAligned(to().type(made).rank());
+      FUSIOND_ASSIGN_OR_RETURN(renamed_[input],
+                               Place({made, declared}, axes_.Of(input), /*exact=*/false));
+    }
+    for (const NodeId id : from_.TopologicalOrder()) {
+      if (from_.node(id).op == Op::kInput) continue;
+      context_.Visit();
+      FUSIOND_RETURN_IF_ERROR(Visit(id));
+    }
+    std::vector<ValueId> results = renamed_;
+    for (const ir::Output& output : from_.outputs()) {
+      FUSIOND_ASSIGN_OR_RETURN(results[output.value], AsDeclared(output.value));
+    }
+    return std::move(builder_).Finish(from_, results);
+  }
+
+ private:
+  const ir::Graph& to() const { return builder_.graph(); }
+
+  absl::Status Visit(NodeId id) {
+    const ir::Node& node = from_.node(id);
+    switch (ir::Info(node.op).op_class) {
+      case OpClass::kPointwise:
+        return Pointwise(node);
+      case OpClass::kReduction:
+        return Reduction(id);
+      case OpClass::kShape:
+        return View(id);
+      case OpClass::kFactory: {
+        // One element stands for all.
+        ir::Attributes attributes = node.attributes;
+        attributes.Set(AttributeKey::kShape, std::vector<int64_t>());
+        const ValueId value = renamed_[node.operands[0]];
+        FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]],
+                                 builder_.Add(node.op, {value}, attributes));
+        return absl::OkStatus();
+      }
+      case OpClass::kLeaf:
+      case OpClass::kMetadata:
+        return Copy(node, {});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Copy(const ir::Node& node, absl::Span<const ValueId> operands) {
+    FUSIOND_ASSIGN_OR_RETURN(const NodeId made,
+                             builder_.AddNode(node.op, operands, node.attributes));
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      renamed_[node.results[i]] = to().node(made).results[i];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Pointwise(const ir::Node& node) {
+    if (node.op == Op::kSet || node.op == Op::kReal) {
+      renamed_[node.results[0]] = renamed_[node.operands[0]];
+      return absl::OkStatus();
+    }
+    Operands operands;
+    bool other_tensor = false;
+    for (const ValueId operand : node.operands) {
+      operands.push_back(renamed_[operand]);
+      other_tensor = other_tensor || (!to().type(operands.back()).scalar && !IsFilled(operands.back()));
+    }
+    // A filled tensor beside another one is its scalar.
+    for (ValueId& operand : operands) {
+      if (!other_tensor || !IsFilled(operand)) continue;
+      const ValueId scalar = to().producer(operand).operands[0];
+      if (to().type(scalar).dtype == to().type(operand).dtype) operand = scalar;
+    }
+    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]],
+                             builder_.Add(node.op, operands, node.attributes));
+    return absl::OkStatus();
+  }
+
+  bool IsFilled(ValueId value) const { return to().producer(value).op == Op::kFull; }
+
+  absl::Status View(NodeId id) {
+    const ir::Node& node = from_.node(id);
+    ValueId& result = renamed_[node.results[0]];
+    result = renamed_[node.operands[0]];
+    if (!axes_.IsBarrier(id)) return absl::OkStatus();
+    FUSIOND_ASSIGN_OR_RETURN(result, Carry(node, result, axes_.Of(node.operands[0])));
+    return absl::OkStatus();
+  }
+
+  // Moves a value whose dims stand on the operand's axes to the axes of the node's result.
+  absl::StatusOr<ValueId> Carry(const ir::Node& node, ValueId value, const AxisList& operand_axes) {
+    const AxisList result_axes = axes_.Of(node.results[0]);
+    const std::vector<int> carried =
+        CarriedDims(node, static_cast<int>(operand_axes.size()),
+                    static_cast<int>(result_axes.size()));
+    Placed placed{value, RightAligned(to().type(value).rank())};
+    for (int& axis : placed.axes) {
+      const auto at = std::find(operand_axes.begin(), operand_axes.end(), axis);
+      const int dim = at == operand_axes.end() ? kNone : carried[at - operand_axes.begin()];
+      axis = dim == kNone ? kNone : result_axes[dim];
+    }
+    return Place(placed, result_axes, /*exact=*/false);
+  }
+
+  absl::Status Reduction(NodeId id) {
+    const ir::Node& node = from_.node(id);
+    const ValueId operand = node.operands[0];
+    if (node.results.size() > 1 || node.op == Op::kVar) {
+      // lower_variance was left out: the node reads the operand as it was declared.
+      FUSIOND_ASSIGN_OR_RETURN(const ValueId declared, AsDeclared(operand));
+      FUSIOND_RETURN_IF_ERROR(Copy(node, {declared}));
+      for (const ValueId result : node.results) {
+        const AxisList declared_axes = RightAligned(from_.type(result).rank());
+        FUSIOND_ASSIGN_OR_RETURN(
+            renamed_[result], Place({renamed_[result], declared_axes}, axes_.Of(result), false));
+      }
+      return absl::OkStatus();
+    }
+    const AxisList operand_axes = axes_.Of(operand);
+    const std::vector<int64_t>& dims = node.attributes.Ints(AttributeKey::kDims);
+    FUSIOND_ASSIGN_OR_RETURN(const ValueId repeated, Repeat(operand, dims, operand_axes));
+    const int rank = to().type(repeated).rank();
+    std::vector<int64_t> reduced;
+    for (const int64_t d : dims) reduced.push_back(rank - 1 - operand_axes[d]);
+    ir::Attributes attributes = node.attributes;
+    attributes.Set(AttributeKey::kDims, std::move(reduced));
+    attributes.Set(AttributeKey::kKeepdim, true);
+    ValueId& result = renamed_[node.results[0]];
+    FUSIOND_ASSIGN_OR_RETURN(result, builder_.Add(node.op, {repeated}, attributes));
+    if (!axes_.IsBarrier(id)) return absl::OkStatus();
+    FUSIOND_ASSIGN_OR_RETURN(result, Carry(node, result, operand_axes));
+    return absl::OkStatus();
+  }
+
+  // What stands for `operand`, with the extents of the dims named as declared.
+  absl::StatusOr<ValueId> Repeat(ValueId operand, const std::vector<int64_t>& dims,
+                                 const AxisList& operand_axes) {
+    ValueId value = renamed_[operand];
+    const ir::Dims& declared = from_.type(operand).shape;
+    int rank = to().type(value).rank();
+    for (const int64_t d : dims) rank = std::max(rank, operand_axes[d] + 1);
+    ir::Dims shape(rank, 1);
+    const ir::Dims& small = to().type(value).shape;
+    std::copy(small.begin(), small.end(), shape.end() - small.size());
+    for (const int64_t d : dims) shape[rank - 1 - operand_axes[d]] = declared[d];
+    FUSIOND_ASSIGN_OR_RETURN(value, WithRank(value, rank));
+    return Expand(value, shape);
+  }
+
+  // Inserts extents of 1 on the left.
+  absl::StatusOr<ValueId> WithRank(ValueId value, int rank) {
+    const int missing = rank - to().type(value).rank();
+    if (missing <= 0) return value;
+    std::vector<bool> inserted(rank, false);
+    std::fill_n(inserted.begin(), missing, true);
+    return builder_.Add(Op::kBroadcast, {value}, {{AttributeKey::kIsBroadcastDim, inserted}});
+  }
+
+  absl::StatusOr<ValueId> Expand(ValueId value, const ir::Dims& shape) {
+    if (to().type(value).shape == shape) return value;
+    return builder_.Add(Op::kExpand, {value}, {{AttributeKey::kShape, AsAttribute(shape)}});
+  }
+
+  // Puts a value's dims where `axes` (falling) stand, counted from the right, by a squeeze and a
+  // broadcast at most. Exact: the result has a dim for each of `axes` and no other; otherwise it has
+  // dims up to the leftmost that the value has.
+  absl::StatusOr<ValueId> Place(Placed placed, const AxisList& axes, bool exact) {
+    Peel(placed);
+    std::vector<int64_t> dropped;
+    AxisList kept;
+    for (size_t d = 0; d < placed.axes.size(); ++d) {
+      const bool wanted =
+          std::find(axes.begin(), axes.end(), placed.axes[d]) != axes.end();
+      if (wanted) kept.push_back(placed.axes[d]);
+      if (!wanted) dropped.push_back(static_cast<int64_t>(d));
+    }
+    ValueId value = placed.value;
+    if (!dropped.empty()) {
+      FUSIOND_ASSIGN_OR_RETURN(
+          value, builder_.Add(Op::kSqueeze, {value}, {{AttributeKey::kDims, dropped}}));
+    }
+    std::vector<bool> inserted;
+    if (exact) {
+      for (const int axis : axes) {
+        inserted.push_back(std::find(kept.begin(), kept.end(), axis) == kept.end());
+      }
+    } else {
+      for (int axis = kept.empty() ? -1 : kept[0]; axis >= 0; --axis) {
+        inserted.push_back(std::find(kept.begin(), kept.end(), axis) == kept.end());
+      }
+    }
+    if (std::find(inserted.begin(), inserted.end(), true) == inserted.end()) return value;
+    return builder_.Add(Op::kBroadcast, {value}, {{AttributeKey::kIsBroadcastDim, inserted}});
+  }
+
+  // Looks through views that were made to place the value.
+  void Peel(Placed& placed) const {
+    for (;;) {
+      const ir::Node& node = to().producer(placed.value);
+      if (node.op != Op::kBroadcast && node.op != Op::kSqueeze) return;
+      const int rank = to().type(node.operands[0]).rank();
+      const std::vector<int> carried =
+          CarriedDims(node, rank, static_cast<int>(placed.axes.size()));
+      AxisList axes;
+      for (const int dim : carried) axes.push_back(dim < 0 ? kNone : placed.axes[dim]);
+      placed = {node.operands[0], axes};
+    }
+  }
+
+  // A value of the declared rank, shape and strides.
+  absl::StatusOr<ValueId> AsDeclared(ValueId id) {
+    const ir::Type& declared = from_.type(id);
+    const ValueId small = renamed_[id];
+    if (declared.scalar) return small;
+    if (IsFilled(small) && declared.strides == ir::ContiguousStrides(declared.shape)) {
+      ir::Attributes attributes = to().producer(small).attributes;
+      attributes.Set(AttributeKey::kShape, AsAttribute(declared.shape));
+      return builder_.Add(Op::kFull, {to().producer(small).operands[0]}, attributes);
+    }
+    const Placed lifted{small, RightAligned(to().type(small).rank())};
+    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Place(lifted, axes_.Of(id), /*exact=*/true));
+    // Dims that repeat elements in memory as well (stride 0) come last.
+    ir::Dims stored = declared.shape;
+    const ir::Dims shape = to().type(value).shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] != declared.shape[d] && declared.strides[d] == 0) stored[d] = 1;
+    }
+    if (stored != shape) {
+      FUSIOND_ASSIGN_OR_RETURN(value, Expand(value, stored));
+      FUSIOND_ASSIGN_OR_RETURN(value, builder_.Add(Op::kSet, {value}));
+    }
+    return Expand(value, declared.shape);
+  }
+
+  const ir::Graph& from_;
+  const PassContext& context_;
+  const Axes axes_;
+  Builder builder_;
+  std::vector<ValueId> renamed_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> ImplicitBroadcasts(ir::Graph& graph, const PassContext& context) {
+  FUSIOND_ASSIGN_OR_RETURN(ir::Graph made, Sinker(graph, context).Run());
+  graph.Compact();
+  if (SameGraph(graph, made)) return false;
+  graph = std::move(made);
+  return true;
+}
+
+}  // namespace fusiond::passes
