@@ -1,11 +1,11 @@
 // Axes: one coordinate system for all dims of a graph, counted from the right, in which a view that
 // only inserts or removes extents of 1 moves nothing.
 //
-// Dims that meet in a pointwise op, or that a view or a reduction carries over, are one axis; within
-// a value axes fall from left to right. The smallest such numbering gives [R] of a row sum the axis
-// of x[R,C]'s rows, which is why it can stay [R,1]. Where no numbering exists (a vector used along
-// rows and along columns of a square), the views involved become barriers: their two sides are
-// numbered apart.
+// Dims that meet in a pointwise op, or that a view or a reduction carries over, are one axis;
+// within a value axes fall from left to right. The smallest such numbering gives [R] of a row sum
+// the axis of x[R,C]'s rows, which is why it can stay [R,1]. Where no numbering exists (a vector
+// used along rows and along columns of a square), the views involved become barriers: their two
+// sides are numbered apart.
 //
 // Thread-safety: immutable after construction. Cost: near-linear in dims.
 #ifndef FUSIOND_COMPILER_PASSES_AXES_H_
@@ -28,8 +28,8 @@ class Axes {
   bool IsBarrier(ir::NodeId id) const { return barrier_[id]; }
 
  private:
-  // Joins dims into axes, except across barriers, and numbers them; returns whether that worked, and
-  // otherwise which elements stand on a cycle.
+  // Joins dims into axes, except across barriers, and numbers them; returns whether that worked,
+  // and otherwise which elements stand on a cycle.
   bool Solve(std::vector<bool>& cyclic);
   void JoinNode(ir::NodeId id);
   void Join(size_t a, size_t b);

@@ -54,6 +54,14 @@ bool IsCommutative(Op op) {
   }
 }
 
+// An input, or views of one: what the caller gets back may be the input's own memory.
+bool IsInputView(const ir::Graph& graph, ValueId value) {
+  while (ir::Info(graph.producer(value).op).op_class == ir::OpClass::kShape) {
+    value = graph.producer(value).operands[0];
+  }
+  return graph.producer(value).op == Op::kInput;
+}
+
 // Without what equals a default, as a graph stores them.
 ir::Attributes Normalised(Op op, ir::Attributes attributes) {
   for (const ir::AttributeSpec& spec : ir::Info(op).attributes) {
@@ -183,10 +191,30 @@ absl::StatusOr<ValueId> Builder::Add(Op op, absl::Span<const ValueId> operands,
 
 ir::Graph Builder::Finish(const ir::Graph& like, absl::Span<const ValueId> renamed) && {
   for (const ir::Output& output : like.outputs()) {
-    graph_.AddOutput(renamed[output.value], output.alias_input);
+    ValueId value = renamed[output.value];
+    const bool same_memory =
+        IsInputView(like, output.value) && like.type(output.value) == graph_.type(value);
+    if (IsInputView(graph_, value) && !same_memory) value = Copied(value);
+    graph_.AddOutput(value, output.alias_input);
   }
   graph_.Compact();
   return std::move(graph_);
+}
+
+ValueId Builder::Copied(ValueId view) {
+  absl::InlinedVector<NodeId, 4> views;
+  while (graph_.producer(view).op != Op::kInput) {
+    views.push_back(graph_.value(view).producer);
+    view = graph_.producer(view).operands[0];
+  }
+  absl::StatusOr<ValueId> value = Add(Op::kSet, {view});
+  while (value.ok() && !views.empty()) {
+    const ir::Node node = graph_.node(views.back());
+    views.pop_back();
+    value = Add(node.op, {*value}, node.attributes);
+  }
+  FUSIOND_CHECK(value.ok());
+  return *value;
 }
 
 }  // namespace fusiond::passes

@@ -1,6 +1,6 @@
-// Builder: makes a graph with the inputs of another one; with Sharing::kEqualNodes one in which equal
-// nodes are one node and operands of commutative ops stand in one order, so that what two definitions
-// have in common prints alike.
+// Builder: makes a graph with the inputs of another one; with Sharing::kEqualNodes one in which
+// equal nodes are one node and operands of commutative ops stand in one order, so that what two
+// definitions have in common prints alike.
 //
 // That order and the hashes behind it follow from the structure alone (op, attributes, operands, an
 // input's index): never from ids, addresses or the order of calls.
@@ -44,7 +44,9 @@ class Builder {
                                   const ir::Attributes& attributes = {});
 
   const ir::Graph& graph() const { return graph_; }
-  // Adds the outputs of `like`, through `renamed`, and gives the compacted graph away.
+  // Adds the outputs of `like`, through `renamed`, and gives the compacted graph away. An output
+  // that was computed and has become an input, or a view of one, is a copy of it: it keeps its own
+  // memory and strides.
   ir::Graph Finish(const ir::Graph& like, absl::Span<const ir::ValueId> renamed) &&;
 
  private:
@@ -60,10 +62,12 @@ class Builder {
     }
   };
   void SetKeys(ir::NodeId node, uint64_t hash);
+  // `view`, views of an input, with a set behind the input.
+  ir::ValueId Copied(ir::ValueId view);
 
   const Sharing sharing_;
   ir::Graph graph_;
-  std::vector<Key> keys_;  // by ValueId
+  std::vector<Key> keys_;                                                    // by ValueId
   absl::flat_hash_map<uint64_t, absl::InlinedVector<ir::NodeId, 1>> nodes_;  // by hash
 };
 

@@ -1,9 +1,9 @@
 #include "compiler/passes/constants.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <algorithm>
 
 namespace fusiond::passes {
 namespace {

@@ -25,8 +25,7 @@ Replacement Pointwise(const ir::Node& node, Rebuild& rebuild) {
     FUSIOND_ASSIGN_OR_RETURN(operands[i], rebuild.Cast(operands[i], compute));
     FUSIOND_ASSIGN_OR_RETURN(operands[i], rebuild.Cast(operands[i], wide));
   }
-  FUSIOND_ASSIGN_OR_RETURN(const ValueId result,
-                           rebuild.Add(node.op, operands, node.attributes));
+  FUSIOND_ASSIGN_OR_RETURN(const ValueId result, rebuild.Add(node.op, operands, node.attributes));
   return rebuild.Cast(result, rebuild.from().type(node.results[0]).dtype);
 }
 

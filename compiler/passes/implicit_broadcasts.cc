@@ -27,8 +27,7 @@ AxisList RightAligned(int rank) {
   return axes;
 }
 
-// A value of the new graph whose dims stand on the axes named; kNone marks a dim of extent 1 that
-// stands nowhere.
+// A value of the new graph and the axes of its dims; kNone for an extent of 1 that stands nowhere.
 struct Placed {
   ValueId value;
   AxisList axes;
@@ -47,10 +46,8 @@ class Sinker {
   absl::StatusOr<ir::Graph> Run() {
     for (size_t i = 0; i < from_.inputs().size(); ++i) {
       const ValueId input = from_.inputs()[i];
-      const ValueId made = to().inputs()[i];
-      const AxisList declared = RightAligned(to().type(made).rank());
-      FUSIOND_ASSIGN_OR_RETURN(renamed_[input],
-                               Place({made, declared}, axes_.Of(input), /*exact=*/false));
+      const AxisList axes = axes_.Of(input);
+      FUSIOND_ASSIGN_OR_RETURN(renamed_[input], Place({to().inputs()[i], axes}, std::nullopt));
     }
     for (const NodeId id : from_.TopologicalOrder()) {
       if (from_.node(id).op == Op::kInput) continue;
@@ -110,7 +107,8 @@ class Sinker {
     bool other_tensor = false;
     for (const ValueId operand : node.operands) {
       operands.push_back(renamed_[operand]);
-      other_tensor = other_tensor || (!to().type(operands.back()).scalar && !IsFilled(operands.back()));
+      other_tensor =
+          other_tensor || (!to().type(operands.back()).scalar && !IsFilled(operands.back()));
     }
     // A filled tensor beside another one is its scalar.
     for (ValueId& operand : operands) {
@@ -137,16 +135,15 @@ class Sinker {
   // Moves a value whose dims stand on the operand's axes to the axes of the node's result.
   absl::StatusOr<ValueId> Carry(const ir::Node& node, ValueId value, const AxisList& operand_axes) {
     const AxisList result_axes = axes_.Of(node.results[0]);
-    const std::vector<int> carried =
-        CarriedDims(node, static_cast<int>(operand_axes.size()),
-                    static_cast<int>(result_axes.size()));
+    const std::vector<int> carried = CarriedDims(node, static_cast<int>(operand_axes.size()),
+                                                 static_cast<int>(result_axes.size()));
     Placed placed{value, RightAligned(to().type(value).rank())};
     for (int& axis : placed.axes) {
       const auto at = std::find(operand_axes.begin(), operand_axes.end(), axis);
       const int dim = at == operand_axes.end() ? kNone : carried[at - operand_axes.begin()];
       axis = dim == kNone ? kNone : result_axes[dim];
     }
-    return Place(placed, result_axes, /*exact=*/false);
+    return Place(placed, std::nullopt);
   }
 
   absl::Status Reduction(NodeId id) {
@@ -157,14 +154,14 @@ class Sinker {
       FUSIOND_ASSIGN_OR_RETURN(const ValueId declared, AsDeclared(operand));
       FUSIOND_RETURN_IF_ERROR(Copy(node, {declared}));
       for (const ValueId result : node.results) {
-        const AxisList declared_axes = RightAligned(from_.type(result).rank());
-        FUSIOND_ASSIGN_OR_RETURN(
-            renamed_[result], Place({renamed_[result], declared_axes}, axes_.Of(result), false));
+        const AxisList axes = axes_.Of(result);
+        FUSIOND_ASSIGN_OR_RETURN(renamed_[result], Place({renamed_[result], axes}, std::nullopt));
       }
       return absl::OkStatus();
     }
-    const AxisList operand_axes = axes_.Of(operand);
     const std::vector<int64_t>& dims = node.attributes.Ints(AttributeKey::kDims);
+    if (dims.empty()) return KeepElement(node);
+    const AxisList operand_axes = axes_.Of(operand);
     FUSIOND_ASSIGN_OR_RETURN(const ValueId repeated, Repeat(operand, dims, operand_axes));
     const int rank = to().type(repeated).rank();
     std::vector<int64_t> reduced;
@@ -176,6 +173,17 @@ class Sinker {
     FUSIOND_ASSIGN_OR_RETURN(result, builder_.Add(node.op, {repeated}, attributes));
     if (!axes_.IsBarrier(id)) return absl::OkStatus();
     FUSIOND_ASSIGN_OR_RETURN(result, Carry(node, result, operand_axes));
+    return absl::OkStatus();
+  }
+
+  // A reduction of a tensor of rank 0.
+  absl::Status KeepElement(const ir::Node& node) {
+    const ValueId value = renamed_[node.operands[0]];
+    const ir::DType dtype = from_.type(node.results[0]).dtype;
+    renamed_[node.results[0]] = value;
+    if (to().type(value).dtype == dtype) return absl::OkStatus();
+    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]],
+                             builder_.Add(Op::kCast, {value}, {{AttributeKey::kDtype, dtype}}));
     return absl::OkStatus();
   }
 
@@ -208,33 +216,33 @@ class Sinker {
     return builder_.Add(Op::kExpand, {value}, {{AttributeKey::kShape, AsAttribute(shape)}});
   }
 
-  // Puts a value's dims where `axes` (falling) stand, counted from the right, by a squeeze and a
-  // broadcast at most. Exact: the result has a dim for each of `axes` and no other; otherwise it has
-  // dims up to the leftmost that the value has.
-  absl::StatusOr<ValueId> Place(Placed placed, const AxisList& axes, bool exact) {
+  // Puts the dims of extent other than 1 where their axes stand, counted from the right, by a
+  // squeeze and a broadcast at most. `rank`: of the result; nullopt leaves extents of 1 on the left
+  // alone.
+  absl::StatusOr<ValueId> Place(Placed placed, std::optional<int> rank) {
     Peel(placed);
-    std::vector<int64_t> dropped;
-    AxisList kept;
-    for (size_t d = 0; d < placed.axes.size(); ++d) {
-      const bool wanted =
-          std::find(axes.begin(), axes.end(), placed.axes[d]) != axes.end();
-      if (wanted) kept.push_back(placed.axes[d]);
-      if (!wanted) dropped.push_back(static_cast<int64_t>(d));
+    const ir::Dims shape = to().type(placed.value).shape;
+    // Between two dims that count, and at both ends, extents of 1 are taken away or put in.
+    std::vector<int64_t> taken;
+    std::vector<bool> inserted;
+    std::optional<int> left;  // axis of the dim before the gap
+    size_t gap = 0;           // where it begins
+    for (size_t d = 0; d <= shape.size(); ++d) {
+      if (d < shape.size() && shape[d] == 1) continue;
+      const int right = d < shape.size() ? placed.axes[d] : -1;
+      const auto have = static_cast<int>(d - gap);
+      int want = have;
+      if (left || rank) want = left.value_or(rank.value_or(0)) - right - 1;
+      for (int i = want; i < have; ++i) taken.push_back(static_cast<int64_t>(gap) + i - want);
+      for (int i = 0; i < want; ++i) inserted.push_back(i < want - have);
+      if (d < shape.size()) inserted.push_back(false);
+      left = right;
+      gap = d + 1;
     }
     ValueId value = placed.value;
-    if (!dropped.empty()) {
-      FUSIOND_ASSIGN_OR_RETURN(
-          value, builder_.Add(Op::kSqueeze, {value}, {{AttributeKey::kDims, dropped}}));
-    }
-    std::vector<bool> inserted;
-    if (exact) {
-      for (const int axis : axes) {
-        inserted.push_back(std::find(kept.begin(), kept.end(), axis) == kept.end());
-      }
-    } else {
-      for (int axis = kept.empty() ? -1 : kept[0]; axis >= 0; --axis) {
-        inserted.push_back(std::find(kept.begin(), kept.end(), axis) == kept.end());
-      }
+    if (!taken.empty()) {
+      FUSIOND_ASSIGN_OR_RETURN(value,
+                               builder_.Add(Op::kSqueeze, {value}, {{AttributeKey::kDims, taken}}));
     }
     if (std::find(inserted.begin(), inserted.end(), true) == inserted.end()) return value;
     return builder_.Add(Op::kBroadcast, {value}, {{AttributeKey::kIsBroadcastDim, inserted}});
@@ -264,8 +272,14 @@ class Sinker {
       attributes.Set(AttributeKey::kShape, AsAttribute(declared.shape));
       return builder_.Add(Op::kFull, {to().producer(small).operands[0]}, attributes);
     }
-    const Placed lifted{small, RightAligned(to().type(small).rank())};
-    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Place(lifted, axes_.Of(id), /*exact=*/true));
+    // Where the declared dims stand in the declared value.
+    Placed placed{small, RightAligned(to().type(small).rank())};
+    const AxisList axes = axes_.Of(id);
+    for (int& axis : placed.axes) {
+      const auto at = std::find(axes.begin(), axes.end(), axis);
+      axis = at == axes.end() ? kNone : declared.rank() - 1 - static_cast<int>(at - axes.begin());
+    }
+    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Place(placed, declared.rank()));
     // Dims that repeat elements in memory as well (stride 0) come last.
     ir::Dims stored = declared.shape;
     const ir::Dims shape = to().type(value).shape;

@@ -1,5 +1,5 @@
-// implicit_broadcasts (R5, R6b, R13): every value is computed at its own size, and meets larger ones by
-// the IR's alignment; views stand at the edges of the graph only.
+// implicit_broadcasts (R5, R6b, R13): every value is computed at its own size, and meets larger
+// ones by the IR's alignment; views stand at the edges of the graph only.
 //
 //   %b = broadcast_in_dim %r {shape=[8,64], broadcast_dims=[0]}     (%r : f32[8], an input)
 //   %c = reciprocal %b : f32[8,64]              →   %1 = broadcast %r {…} : f32[8,1]
@@ -10,9 +10,9 @@
 //
 // Pointwise ops and casts thus move to the small side of a broadcast, squeezes sink to the outputs,
 // inserted dims rise to the inputs, and chains of views vanish. axes.h decides where dims stand.
-// What stays: a broadcast right after an input, a squeeze or broadcast right before an output, views
-// at a barrier of axes.h, an expand before an output whose elements repeat (then a set where the
-// output was not declared with stride 0), an expand before a reduction of repeated dims
+// What stays: a broadcast right after an input, a squeeze or broadcast right before an output,
+// views at a barrier of axes.h, an expand before an output whose elements repeat (then a set where
+// the output was not declared with stride 0), an expand before a reduction of repeated dims
 // (trivial_reductions takes it), segment_set.
 // Needs: static extents. Establishes: IR-53, IR-54. Exact for every value: no element changes.
 // Cost: O(dims) a node.

@@ -22,7 +22,7 @@ enum class Math { kStrict, kDefault, kFast };
 
 struct PassOptions {
   Math math = Math::kDefault;
-  bool excess_precision = true;  // drop float→half→float round trips between nodes
+  bool excess_precision = true;       // drop float→half→float round trips between nodes
   std::vector<std::string> disabled;  // names of the pipeline table
 };
 

@@ -19,26 +19,26 @@
 namespace fusiond::passes {
 namespace {
 
-// The order of kernels' rules: types and constants, then views, then algebra on the small values that
-// views hid, then what became equal. A rule that enables an earlier one waits for the next round.
+// The order of kernels' rules: types and constants, then views, then algebra on the small values
+// that views hid, then what became equal. A rule that enables an earlier one waits for the next
+// round.
 constexpr PassInfo kPipeline[] = {
-    {"explicit_types", ExplicitTypes, false},            // R4, R6c
-    {"lower_variance", LowerVariance, false},            //
-    {"fold_constants", FoldConstants, true},             // R4
-    {"implicit_broadcasts", ImplicitBroadcasts, true},   // R13, R5, R6b
-    {"fold_casts", FoldCasts, true},                     // R6
-    {"fold_powers", FoldPowers, true},                   // R1
-    {"trivial_reductions", TrivialReductions, true},     // R8
-    {"deduplicate", Deduplicate, true},                  // R7, R11
+    {"explicit_types", ExplicitTypes, false},           // R4, R6c
+    {"lower_variance", LowerVariance, false},           //
+    {"fold_constants", FoldConstants, true},            // R4
+    {"implicit_broadcasts", ImplicitBroadcasts, true},  // R13, R5, R6b
+    {"fold_casts", FoldCasts, true},                    // R6
+    {"fold_powers", FoldPowers, true},                  // R1
+    {"trivial_reductions", TrivialReductions, true},    // R8
+    {"deduplicate", Deduplicate, true},                 // R7, R11
 };
 
 absl::Status UnknownPass(absl::string_view name) {
   const auto append_name = [](std::string* out, const PassInfo& pass) {
     absl::StrAppend(out, pass.name);
   };
-  return absl::InvalidArgumentError(
-      absl::StrCat("no pass is named '", name,
-                   "'; there are: ", absl::StrJoin(kPipeline, ", ", append_name)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no pass is named '", name, "'; there are: ", absl::StrJoin(kPipeline, ", ", append_name)));
 }
 
 const PassInfo* FindPass(absl::string_view name) {
@@ -111,8 +111,8 @@ absl::StatusOr<ir::Graph> Canonicalise(const ir::Graph& specialised, const PassC
   FUSIOND_RETURN_IF_ERROR(RunPipeline(graph, context).status());
   graph.Compact();
   const bool complete = context.options.disabled.empty();
-  const absl::Status status = ir::Verify(
-      graph, complete ? ir::Stage::kCanonical : ir::Stage::kSpecialised, context.limits);
+  const absl::Status status =
+      ir::Verify(graph, complete ? ir::Stage::kCanonical : ir::Stage::kSpecialised, context.limits);
   if (!status.ok()) {
     return absl::Status(status.code(), absl::StrCat("canonical graph: ", status.message()));
   }

@@ -24,10 +24,10 @@ absl::Span<const PassInfo> Pipeline();
 
 // Runs the table on a specialised graph until a round changes nothing. True: something changed.
 //
-// INVALID_ARGUMENT for a graph that Verify refuses at Stage::kSpecialised and for an unknown name in
-// options.disabled; RESOURCE_EXHAUSTED (limit and actual) when a pass makes the graph larger than
-// limits.max_nodes; the checkpoint's error. The graph is then unspecified. A graph that has not
-// settled after max_rounds is kept: every pass leaves a valid graph.
+// INVALID_ARGUMENT for a graph that Verify refuses at Stage::kSpecialised and for an unknown name
+// in options.disabled; RESOURCE_EXHAUSTED (limit and actual) when a pass makes the graph larger
+// than limits.max_nodes; the checkpoint's error. The graph is then unspecified. A graph that has
+// not settled after max_rounds is kept: every pass leaves a valid graph.
 absl::StatusOr<bool> RunPipeline(ir::Graph& graph, const PassContext& context);
 
 // The named passes, once each, in the given order; for tools and golden tests. INVALID_ARGUMENT for

@@ -29,8 +29,8 @@ class Rebuild {
  public:
   Rebuild(const ir::Graph& from, const PassContext& context, Sharing sharing = Sharing::kNone);
 
-  // Runs `visit(node, *this) -> Replacement` over all nodes but inputs; replaces `graph`, which must
-  // be the one given, and says whether it changed.
+  // Runs `visit(node, *this) -> Replacement` over all nodes but inputs; replaces `graph`, which
+  // must be the one given, and says whether it changed.
   template <typename Visit>
   absl::StatusOr<bool> Run(ir::Graph& graph, Visit visit);
 

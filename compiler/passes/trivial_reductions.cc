@@ -45,10 +45,9 @@ absl::StatusOr<Repeated> WithoutRepetition(Rebuild& rebuild, ValueId operand,
 absl::StatusOr<ValueId> Repeat(Rebuild& rebuild, Op op, const Repeated& repeated) {
   const ir::DType dtype = rebuild.type(repeated.value).dtype;
   if (repeated.times == 1 || op == Op::kMax || op == Op::kMin) return repeated.value;
-  const ValueId times =
-      ir::IsFloatingPoint(dtype)
-          ? rebuild.builder().Constant(static_cast<double>(repeated.times), dtype)
-          : rebuild.builder().Constant(repeated.times, dtype);
+  const ValueId times = ir::IsFloatingPoint(dtype)
+                            ? rebuild.builder().Constant(static_cast<double>(repeated.times), dtype)
+                            : rebuild.builder().Constant(repeated.times, dtype);
   return rebuild.Add(op == Op::kSum ? Op::kMul : Op::kPow, {repeated.value, times});
 }
 

@@ -1,0 +1,90 @@
+#include "tests/passes/same_outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "compiler/ir/text.h"
+#include "runtime/cpu/evaluate.h"
+
+namespace fusiond::testing {
+namespace {
+
+bool SameElement(double a, double b, double tolerance, bool finite_only) {
+  if (!std::isfinite(a)) return finite_only || a == b || (std::isnan(a) && std::isnan(b));
+  return std::fabs(a - b) <= tolerance;
+}
+
+::testing::AssertionResult SameTensor(const cpu::HostTensor& before, const cpu::HostTensor& after,
+                                      const SameOutputsOptions& options) {
+  if (!(before.type == after.type)) {
+    return ::testing::AssertionFailure()
+           << ir::Print(before.type) << " became " << ir::Print(after.type);
+  }
+  double scale = 1;
+  for (const double value : before.floats) {
+    if (std::isfinite(value)) scale = std::max(scale, std::fabs(value));
+  }
+  const double tolerance = options.native ? 0 : options.tolerance * scale;
+  for (size_t i = 0; i < before.floats.size(); ++i) {
+    if (SameElement(before.floats[i], after.floats[i], tolerance, options.finite_only)) continue;
+    return ::testing::AssertionFailure()
+           << "element " << i << ": " << before.floats[i] << " became " << after.floats[i];
+  }
+  for (size_t i = 0; i < before.integers.size(); ++i) {
+    if (before.integers[i] == after.integers[i]) continue;
+    return ::testing::AssertionFailure()
+           << "element " << i << ": " << before.integers[i] << " became " << after.integers[i];
+  }
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace
+
+std::vector<cpu::HostTensor> RandomInputs(const ir::Graph& graph, uint64_t seed, bool positive) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> real(positive ? 0.25 : -2.0, 2.0);
+  std::vector<cpu::HostTensor> inputs;
+  for (const ir::ValueId id : graph.inputs()) {
+    cpu::HostTensor tensor;
+    tensor.type = graph.type(id);
+    const auto count = static_cast<size_t>(ir::ElementCount(tensor.type).value());
+    for (size_t i = 0; i < count; ++i) {
+      const double value = real(random);
+      if (ir::IsFloatingPoint(tensor.type.dtype)) {
+        tensor.floats.push_back(cpu::RoundTo(tensor.type.dtype, value));
+      } else if (tensor.type.dtype == ir::DType::kBool) {
+        tensor.integers.push_back(value > 0.9);
+      } else {
+        tensor.integers.push_back(static_cast<int64_t>(value * 5));
+      }
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+::testing::AssertionResult SameOutputs(const ir::Graph& before, const ir::Graph& after,
+                                       uint64_t seed, const SameOutputsOptions& options) {
+  const std::vector<cpu::HostTensor> inputs = RandomInputs(before, seed, options.positive_inputs);
+  cpu::EvaluateOptions evaluate;
+  evaluate.double_precision = !options.native;
+  const auto expected = cpu::Evaluate(before, inputs, evaluate);
+  const auto actual = cpu::Evaluate(after, inputs, evaluate);
+  if (!expected.ok()) return ::testing::AssertionFailure() << expected.status();
+  if (!actual.ok()) return ::testing::AssertionFailure() << actual.status();
+  if (expected->size() != actual->size()) {
+    return ::testing::AssertionFailure() << "the number of outputs changed";
+  }
+  for (size_t i = 0; i < expected->size(); ++i) {
+    const auto result = SameTensor((*expected)[i], (*actual)[i], options);
+    if (!result) {
+      return ::testing::AssertionFailure() << "output " << i << ": " << result.message() << "\n"
+                                           << ir::Print(before) << "became\n"
+                                           << ir::Print(after);
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace fusiond::testing

@@ -1,0 +1,35 @@
+// Holds a graph and what a pass made of it against each other on random inputs.
+#ifndef FUSIOND_TESTS_PASSES_SAME_OUTPUTS_H_
+#define FUSIOND_TESTS_PASSES_SAME_OUTPUTS_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "runtime/cpu/host_tensor.h"
+
+namespace fusiond::testing {
+
+struct SameOutputsOptions {
+  // Native: every value rounded to its dtype, outputs equal bit by bit (any nan equals any nan).
+  // Otherwise both are computed in double and compared with `tolerance`, relative to the larger of
+  // the output's largest finite element and 1.
+  bool native = true;
+  double tolerance = 1e-6;
+  // An element that is nan or infinite before may be anything after.
+  bool finite_only = false;
+  // Inputs are drawn from (0.25, 2), not around 0: for graphs with roots and logarithms.
+  bool positive_inputs = false;
+};
+
+std::vector<cpu::HostTensor> RandomInputs(const ir::Graph& graph, uint64_t seed, bool positive);
+
+// Requires: both specialised, with equal inputs.
+::testing::AssertionResult SameOutputs(const ir::Graph& before, const ir::Graph& after,
+                                       uint64_t seed, const SameOutputsOptions& options = {});
+
+}  // namespace fusiond::testing
+
+#endif  // FUSIOND_TESTS_PASSES_SAME_OUTPUTS_H_
