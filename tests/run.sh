@@ -10,6 +10,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/lib.sh
 . deploy/lib.sh
 
+trap 'exit 130' INT TERM  # a stage that was interrupted has not failed; the run ends
+
 nightly=
 case "${1:-}" in
   "") ;;
