@@ -46,8 +46,8 @@ class WorkerSession : public std::enable_shared_from_this<WorkerSession> {
   // Answers OPEN_DEVICE. A session must be held by a shared_ptr from here on.
   absl::Status Start();
   // Reads and answers one message, if one is there. Any error means that the session must end:
-  // UNAVAILABLE after hang-up, CANCELLED after GOODBYE (both a normal end), INVALID_ARGUMENT after a
-  // malformed or unexpected message, DEADLINE_EXCEEDED when the client does not read its replies.
+  // UNAVAILABLE after hang-up, CANCELLED after GOODBYE (both a normal end), INVALID_ARGUMENT after
+  // a malformed or unexpected message, DEADLINE_EXCEEDED when the client does not read its replies.
   absl::Status HandleMessage();
   // Takes at most `batch` entries of one ring and starts or answers them; returns how many. An
   // error means that the session must end.
