@@ -26,10 +26,9 @@ enum class AttributeKey : uint8_t {
   kCorrection = 6,      // var, var_mean
   kIsBroadcastDim = 7,  // broadcast
   kBroadcastDims = 8,   // broadcast_in_dim
-  kContiguity =
-      9,  // input: one of kContiguous… a dim, in allocation (stride-sorted) order, outermost first
-  kStrideOrder = 10,  // input: rank of each dim's stride, 0 = smallest
-  kHost = 11,         // input: a 0-dim tensor in host memory
+  kContiguity = 9,      // input: kContiguous, … a dim, by allocation order, outermost first
+  kStrideOrder = 10,    // input: rank of each dim's stride, 0 = smallest
+  kHost = 11,           // input: a 0-dim tensor in host memory
 };
 
 enum class AttributeKind : uint8_t { kBool, kInt, kNumber, kDType, kInts, kBools };
@@ -37,11 +36,11 @@ enum class AttributeKind : uint8_t { kBool, kInt, kNumber, kDType, kInts, kBools
 // A constant's value keeps its own kind, so that i64 survives beyond 2^53.
 using Number = std::variant<bool, int64_t, double>;
 
-// kContiguity entries.
+// kContiguity entries. kBroadcastDim: the extent is 1, or the dim is expanded (stride 0), so that
+// contiguity does not apply.
 inline constexpr int64_t kNotContiguous = 0;
 inline constexpr int64_t kContiguous = 1;
-inline constexpr int64_t kBroadcastDim =
-    2;  // extent 1, or expanded (stride 0): contiguity does not apply
+inline constexpr int64_t kBroadcastDim = 2;
 
 using Attribute =
     std::variant<bool, int64_t, double, DType, std::vector<int64_t>, std::vector<bool>>;

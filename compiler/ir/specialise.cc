@@ -20,7 +20,7 @@ absl::Status At(ValueId id, Op op, const absl::Status& status) {
 std::optional<int64_t> Fold(Op op, absl::Span<const int64_t> args) {
   int64_t result = 0;
   const int64_t a = args[0];
-  if (op == Op::kSet) return a;
+  if (op == Op::kSet || op == Op::kCast) return a;
   if (op == Op::kNeg && !__builtin_sub_overflow(int64_t{0}, a, &result)) return result;
   if (args.size() != 2) return std::nullopt;
   const int64_t b = args[1];

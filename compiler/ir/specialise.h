@@ -17,7 +17,8 @@ inline constexpr uint64_t kSpecialisationVersion = 1;
 // Rebuilds `graph` with input i's shape replaced by extents[i] (empty for scalars), folds size ops
 // and symbolic shape operands, and infers all types anew. INVALID_ARGUMENT when an extent
 // contradicts the definition (names input, dim, declared and given extent) or when extents that
-// meet in a node differ.
+// meet in a node differ; UNIMPLEMENTED when a shape operand is made of anything but constants and
+// sizes. Limits are the caller's to check again (Verify).
 absl::StatusOr<Graph> Specialise(const Graph& graph, absl::Span<const Dims> extents);
 
 }  // namespace fusiond::ir

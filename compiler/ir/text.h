@@ -2,12 +2,13 @@
 // command-line tools take.
 //
 //   fir 1
-//   %0 = input : bf16[2048,8192]{8192,1}
+//   %0 = input : f32[2048,8192]{8192,1}
 //   %1 = input {contiguity=[f,b]} : f32[-1,1]{?,1}
 //   %2 = constant {value=3.0} : f64
-//   %3 = cast %0 {dtype=f32} : f32[2048,8192]{8192,1}
-//   %4, %5 = var_mean %3 {dims=[1], keepdim=true, correction=0} : f32[2048,1]{1,1},
-//   f32[2048,1]{1,1} output %5 output %4 alias %1
+//   %3 = mul %0, %2 : f32[2048,8192]{8192,1}
+//   %4, %5 = var_mean %3 {dims=[1], correction=0} : f32[2048]{1}, f32[2048]{1}
+//   output %5
+//   output %3 alias %0
 //
 // One statement a line; `#` begins a comment. Printed text has every type; a file may leave out the
 // strides of any type, and the type of any node but an input; what it does say is checked.

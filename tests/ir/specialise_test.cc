@@ -67,7 +67,8 @@ TEST(SpecialiseTest, ShapeArithmeticIsFolded) {
 %y = minimum %x, %nm
 %z = neg %y
 %w = sub %two, %z
-%v = set %w
+%u = cast %w {dtype=i64}
+%v = set %u
 %f = full %two, %v {dtype=f32, shape=[-1]}
 output %f)";
   ASSERT_OK_AND_ASSIGN(const std::string text, Special(graph, "3x5"));
