@@ -115,6 +115,8 @@ class Cache {
   // The request's entry, decoded; counts and drops it if it does not decode.
   std::optional<RequestEntry> Decode(const RecordKey& key, const Record& record);
 
+  JournalEntry ReadJournal(const base::Digest& graph, const RequestKey& key)
+      ABSL_LOCKS_EXCLUDED(commit_mutex_);
   bool Pinned(const RequestEntry& entry) const;
   // The records that an executable was made from: its canonical entry and images.
   std::vector<RecordKey> OriginsOf(const base::Digest& executable);

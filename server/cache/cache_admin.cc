@@ -31,6 +31,11 @@ bool Cache::Pinned(const RequestEntry& entry) const {
                      [this](const Variant& v) { return pins_->Contains(v.executable); });
 }
 
+JournalEntry Cache::ReadJournal(const base::Digest& graph, const RequestKey& key) {
+  base::MutexLock lock(&commit_mutex_);  // a flush moves counts from memory to disk in two steps
+  return journal_.Read(graph, key);
+}
+
 absl::StatusOr<RequestPage> Cache::List(const std::optional<RequestKey>& after, size_t limit) {
   std::optional<RecordKey> start;
   if (after.has_value()) start = RecordKey::Of(*after);
@@ -46,7 +51,7 @@ absl::StatusOr<RequestPage> Cache::List(const std::optional<RequestKey>& after, 
     std::optional<RequestEntry> entry = Decode(key, *found.record);
     if (!material.ok() || !entry.has_value()) continue;
     const RequestKey request{key.first()};
-    JournalEntry journal = journal_.Read(material->graph, request);
+    JournalEntry journal = ReadJournal(material->graph, request);
     const bool pinned = Pinned(*entry);
     page.requests.push_back({request, *std::move(material), *std::move(entry), journal, pinned});
   }
@@ -68,7 +73,7 @@ absl::StatusOr<JournalPage> Cache::ListJournal(const std::optional<RecordKey>& a
     absl::StatusOr<KeyMaterial> material = DecodeRequestMaterial(record->material);
     if (!material.ok()) continue;
     const RequestKey request{key.second()};
-    page.requests.push_back({request, *std::move(material), journal_.Read(key.first(), request),
+    page.requests.push_back({request, *std::move(material), ReadJournal(key.first(), request),
                              std::move(graph->payload)});
   }
   return page;
