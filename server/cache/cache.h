@@ -93,7 +93,8 @@ class Cache {
   // Drops the requests whose key's hex starts with `hex_prefix`, and what they were built from
   // (executables, canonical entries, images, journal), so that the next compile builds all anew. An
   // empty prefix drops everything. Requests with a leased executable stay. INVALID_ARGUMENT: not
-  // lower-case hex digits, or more than 64. UNAVAILABLE: the store takes no deletions now.
+  // lower-case hex digits, or more than 64. UNAVAILABLE: the store takes no deletions now; what
+  // it has not taken stays.
   absl::StatusOr<Evicted> Evict(absl::string_view hex_prefix);
   // Drops one executable, leased or not, with its canonical entry and images, because it turned out
   // to be unusable (refused by a driver, say). Requests that name it miss from now on.

@@ -80,6 +80,7 @@ Tiers::Found Tiers::Find(const RecordKey& key, const std::string* material) {
 
 void Tiers::ReportBad(const RecordKey& key) {
   Count(counters_[IndexOf(key.kind())].misses[static_cast<size_t>(MissReason::kBadRecord)]);
+  memory_.Remove(key);
   Delete({&key, 1}).IgnoreError();
 }
 
@@ -95,10 +96,10 @@ bool Tiers::Put(const std::vector<NewRecord>& records) {
 }
 
 absl::Status Tiers::Delete(absl::Span<const RecordKey> keys) {
-  absl::Status status = store_ == nullptr ? absl::OkStatus() : store_->Delete(keys);
+  if (store_ != nullptr) FUSIOND_RETURN_IF_ERROR(store_->Delete(keys));
   changes_.fetch_add(1);
   for (const RecordKey& key : keys) memory_.Remove(key);
-  return status;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<RecordKey>> Tiers::Keys(RecordKind kind, absl::string_view prefix,

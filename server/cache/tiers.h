@@ -64,7 +64,7 @@ class Tiers {
   // Whether the store has taken all of them; memory has in any case (but for the journal's kinds,
   // which the store alone keeps).
   bool Put(const std::vector<NewRecord>& records);
-  // From both; the status is the store's.
+  // From both, or from neither: the error is the store's.
   absl::Status Delete(absl::Span<const RecordKey> keys);
   // Of both, as Store::Keys.
   absl::StatusOr<std::vector<RecordKey>> Keys(RecordKind kind, absl::string_view prefix,

@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "leveldb/write_batch.h"
 #include "runtime/base/file.h"
+#include "server/cache/cache.h"
 #include "tests/cache/fault_env.h"
+#include "tests/cache/sample.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
@@ -443,6 +448,55 @@ TEST_F(LevelDbStoreTest, F56_StateIsOpeningUntilTheFirstUpkeep) {
   EXPECT_THAT(store->Get(KeyOf(1)), StatusIs(absl::StatusCode::kUnavailable));
   store->Upkeep();
   EXPECT_EQ(store->Status().state, StoreState::kReady);
+}
+
+// F27: the start of the service does not wait for the store.
+TEST_F(LevelDbStoreTest, F27_F56_CacheAnswersPendingWhileTheDataBaseOpens) {
+  { ASSERT_THAT(Put(*Open(), 1, Small(1)), IsOk()); }
+  env_.HoldOpening();
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<LevelDbStore> store, LevelDbStore::Create(Options()));
+  Cache cache({}, std::move(store), clock_);
+  EXPECT_FALSE(cache.WaitUntilOpen(absl::ZeroDuration()));
+  EXPECT_EQ(cache.Lookup(SampleMaterial(1)).state, LookupState::kPending);
+  EXPECT_FALSE(cache.Commit(SampleRequest(2), SampleCompile(2)).persisted);
+  EXPECT_EQ(cache.Lookup(SampleMaterial(2)).state, LookupState::kHit);
+  env_.ReleaseOpening();
+  EXPECT_TRUE(cache.WaitUntilOpen(absl::Minutes(1)));
+  EXPECT_EQ(cache.Lookup(SampleMaterial(1)).state, LookupState::kAbsent);
+  EXPECT_TRUE(cache.Commit(SampleRequest(1), SampleCompile(1)).persisted);
+}
+
+// The data base is closed and opened again under readers and writers.
+TEST_F(LevelDbStoreTest, F19_RecoveryUnderLoadLosesNoReader) {
+  std::unique_ptr<LevelDbStore> store = Open();
+  for (int i = 0; i < 8; ++i) ASSERT_THAT(Put(*store, i, Small(i)), IsOk());
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = t; !stop; i = (i + 1) % 8) {
+        absl::StatusOr<Record> record = store->Get(KeyOf(i));
+        if (record.ok()) {
+          ASSERT_EQ(record->payload, Small(i));
+        } else {
+          ASSERT_THAT(record, StatusIs(absl::StatusCode::kUnavailable));  // while it is closed
+        }
+        if (t == 0) Put(*store, i, Small(i)).IgnoreError();
+      }
+    });
+  }
+  for (int round = 0; round < 20; ++round) {
+    env_.FailWrites(leveldb::Status::IOError("db", "No space left on device"));
+    EXPECT_FALSE(Put(*store, 0, Small(0)).ok());
+    env_.FailWrites(leveldb::Status::OK());
+    clock_.Advance(LevelDbStore::kLastRetry);
+    store->Upkeep();
+    EXPECT_EQ(store->Status().state, StoreState::kReady);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store->Stats().recoveries, 20u);
+  for (int i = 0; i < 8; ++i) EXPECT_THAT(store->Get(KeyOf(i)), IsOk());
 }
 
 }  // namespace
