@@ -257,9 +257,11 @@ FD T fd_minimum(T a, T b) {
 }
 FD f32 fd_maximum(f32 a, f32 b) { return fd_max_nan(a, b); }
 FD f32 fd_minimum(f32 a, f32 b) { return fd_min_nan(a, b); }
+// Where the limits cross, the upper one wins.
 template <class T>
 FD T fd_clamp(T a, T low, T high) {
-  return a < low ? low : a > high ? high : a;
+  const T t = a < low ? low : a;
+  return t > high ? high : t;
 }
 template <class T>
 FD T fd_threshold(T a, T limit, T value) {
@@ -274,7 +276,9 @@ template <class T>
 FD T fd_lerp(T a, T b, T weight) {
   const T d = fd_sub(b, a);
   if constexpr (fd_is_float<T>) {
-    return weight < (T)0.5 ? a + weight * d : b - d * (1 - weight);
+    return fd_abs(weight) < (T)0.5 ? a + weight * d : b - d * (1 - weight);
+  } else if constexpr (fd_same<T, bool>) {
+    return weight ? b : a;
   } else {
     return fd_add(a, fd_mul(weight, d));
   }

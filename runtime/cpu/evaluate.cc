@@ -1,5 +1,6 @@
 #include "runtime/cpu/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -135,6 +136,13 @@ double UnitRoundoff(ir::DType dtype) {
     default:
       return 0;
   }
+}
+
+double RoundingError(ir::DType dtype, double value) {
+  const double smallest_normal = dtype == ir::DType::kHalf     ? 0x1p-14
+                                 : dtype == ir::DType::kDouble ? 0x1p-1022
+                                                               : 0x1p-126;
+  return UnitRoundoff(dtype) * std::max(std::fabs(value), smallest_normal);
 }
 
 }  // namespace fusiond::cpu

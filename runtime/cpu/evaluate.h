@@ -40,6 +40,9 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(const ir::Graph& graph,
 
 // Unit roundoff: 2⁻⁸ bf16, 2⁻¹¹ half, 2⁻²⁴ float, 2⁻⁵³ double; 0 for integers.
 double UnitRoundoff(ir::DType dtype);
+// What rounding `value` to `dtype` may change it by: the unit roundoff of it, or of the smallest
+// normal number, below which spacing stays the same. 0 for integers.
+double RoundingError(ir::DType dtype, double value);
 
 }  // namespace fusiond::cpu
 

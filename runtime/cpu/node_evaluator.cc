@@ -60,7 +60,7 @@ struct Operand {
     if (UnitRoundoff(compute) <= UnitRoundoff(tensor->type.dtype) && IsFloat(*tensor)) {
       return tensor->error[at];
     }
-    return tensor->error[at] + UnitRoundoff(compute) * std::fabs(Float(at));
+    return tensor->error[at] + RoundingError(compute, Float(at));
   }
 };
 
@@ -218,7 +218,7 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
         const double value = operands[0].Float(at[0]);
         result.floats[i] = options_.double_precision ? value : CastFloat(from, out, value);
         const bool rounds = UnitRoundoff(out) > (from_float ? UnitRoundoff(from) : 0);
-        if (track) result.error[i] = error + (rounds ? UnitRoundoff(out) * std::fabs(value) : 0);
+        if (track) result.error[i] = error + (rounds ? RoundingError(out, value) : 0);
         return;
       }
       auto convert = [&](const double* v) {
@@ -260,7 +260,7 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
   }
 
   const bool predicate = IsPredicate(node_.op);
-  const double own = UlpBound(node_.op) * 2 * UnitRoundoff(out);
+  const double ulps = UlpBound(node_.op);
   auto apply = [&](const double* v) -> double {
     if (predicate) return PointwisePredicate(node_.op, v) ? 1 : 0;
     return PointwiseFloat(node_.op, compute, v);
@@ -282,8 +282,10 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
     if (predicate) {
       result.error[i] = spread != 0 ? kUndecided : 0;
     } else {
-      result.error[i] = BoundFromSpread(node_.op, values, errors, spread) +
-                        (std::isfinite(value) ? own * std::fabs(value) : 0);
+      result.error[i] =
+          BoundFromSpread(node_.op, values, errors, spread) +
+          (std::isfinite(value) ? ulps * 2 * RoundingError(out, ErrorScale(node_.op, values, value))
+                                : 0);
     }
   });
   return absl::OkStatus();

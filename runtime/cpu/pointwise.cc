@@ -1,5 +1,6 @@
 #include "runtime/cpu/pointwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -24,9 +25,9 @@ double Erfinv(double y) {
   const double a = 0.147, l = std::log1p(-y * y), t = 2 / (M_PI * a) + l / 2;
   double x = std::copysign(std::sqrt(std::sqrt(t * t - l / a) - t), y);
   for (int i = 0; i < 4; ++i) {
-    const double residual = std::fabs(y) < 0.5
-                                ? std::erf(x) - y
-                                : std::copysign((1 - std::fabs(y)) - std::erfc(std::fabs(x)), y);
+    const double residual = std::fabs(y) < 0.5 ? std::erf(x) - y
+                            : y < 0            ? std::erfc(-x) - (1 + y)
+                                               : (1 - y) - std::erfc(x);
     x -= residual / (kTwoOverSqrtPi * std::exp(-x * x) + residual * x);  // Halley's correction
   }
   return x;
@@ -44,6 +45,12 @@ double Erfcinv(double y) {
     x += (std::log(f) - std::log(y)) * f / (kTwoOverSqrtPi * std::exp(-x * x));
   }
   return x;
+}
+
+// e^-|a| never overflows, so that small results keep their relative accuracy.
+double Sigmoid(double a) {
+  const double e = std::exp(-std::fabs(a));
+  return (a < 0 ? e : 1) / (1 + e);
 }
 
 double Lgamma(double a) {
@@ -188,11 +195,11 @@ double PointwiseFloat(Op op, DType compute, const double* v) {
     case Op::kRsqrt:
       return 1 / std::sqrt(a);
     case Op::kSigmoid:
-      return 1 / (1 + std::exp(-a));
+      return Sigmoid(a);
     case Op::kSign:
       return (a > 0) - (a < 0);
     case Op::kSilu:
-      return a / (1 + std::exp(-a));
+      return a * Sigmoid(a);
     case Op::kSin:
       return std::sin(a);
     case Op::kSinh:
@@ -443,6 +450,25 @@ double UlpBound(Op op) {
       return 2;
     default:
       return 4;
+  }
+}
+
+double ErrorScale(Op op, const double* v, double value) {
+  const double size = std::fabs(value);
+  switch (op) {
+    case Op::kAddcmul:
+      return std::max({size, std::fabs(v[0]), std::fabs(v[1] * v[2] * v[3])});
+    case Op::kLerp:
+      return std::max({size, std::fabs(v[0]), std::fabs(v[1]), std::fabs(v[2] * (v[1] - v[0]))});
+    case Op::kLgamma:
+      // Between its zeros there, libdevice's error is absolute (CUDA C++ Programming Guide, table
+      // of errors; seen on sm_90).
+      return v[0] < -2 && v[0] > -24 ? std::max(size, 1.0) : size;
+    case Op::kSilu:
+      // e^-|a| is subnormal far out, and its spacing is multiplied by a.
+      return std::max(size, std::fabs(v[0]) * std::numeric_limits<float>::min());
+    default:
+      return size;
   }
 }
 

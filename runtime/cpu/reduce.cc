@@ -142,7 +142,7 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
       if (node_.op == Op::kProd)
         result.error[i] +=
             SumError(out, terms, std::fabs(result.floats[i])) * static_cast<double>(terms);
-      result.error[i] += UnitRoundoff(out) * std::fabs(result.floats[i]);
+      result.error[i] += RoundingError(out, result.floats[i]);
     }
   }
   for (double& value : result.floats) value = Rounded(out, value);
@@ -171,14 +171,14 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   const DType out = results[0].type.dtype;
   std::vector<double> mean_error(count, 0.0);
   for (size_t i = 0; i < count && options_.track_error; ++i) {
-    mean_error[i] = (error[i] + SumError(out, terms, magnitude[i])) / n +
-                    UnitRoundoff(out) * std::fabs(mean[i]);
+    mean_error[i] =
+        (error[i] + SumError(out, terms, magnitude[i])) / n + RoundingError(out, mean[i]);
   }
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
     const double d = ElementAsDouble(operand, static_cast<int64_t>(i)) - mean[at[1]];
     squares[at[1]] += d * d;
     if (!options_.track_error) return;
-    const double e = operand.error[i] + mean_error[at[1]] + 2 * UnitRoundoff(out) * std::fabs(d);
+    const double e = operand.error[i] + mean_error[at[1]] + 2 * RoundingError(out, d);
     square_error[at[1]] += (2 * std::fabs(d) + e) * e;
   });
   for (size_t i = 0; i < count && options_.track_error; ++i) {
@@ -189,8 +189,7 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
                    const std::vector<double>& errors) {
     for (size_t i = 0; i < count; ++i) {
       result.floats[i] = Rounded(result.type.dtype, values[i]);
-      if (options_.track_error)
-        result.error[i] = errors[i] + 2 * UnitRoundoff(out) * std::fabs(values[i]);
+      if (options_.track_error) result.error[i] = errors[i] + 2 * RoundingError(out, values[i]);
     }
   };
   if (node_.op == Op::kWelford) {

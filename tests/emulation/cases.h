@@ -1,6 +1,6 @@
 // Hand-written kernels that use every kind of helper, each with inputs and with the right answer.
 //
-// Thread-safety: pure functions; they read tests/emulation/kernels.
+// Thread-safety: pure functions; the texts are embedded.
 #ifndef FUSIOND_TESTS_EMULATION_CASES_H_
 #define FUSIOND_TESTS_EMULATION_CASES_H_
 
@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/emulation/emulation.h"
+#include "absl/status/statusor.h"
+#include "tests/emulation/kernel_call.h"
 
 namespace fusiond::emulation {
 
@@ -20,14 +21,19 @@ struct Case {
   std::vector<Tensor> tensors;
   // Empty, or the first element that is wrong.
   std::function<std::string(const std::vector<std::string>&)> check;
+  bool needs_sm90 = false;  // bulk copies, clusters
 };
 
 inline void PrintTo(const Case& the_case, std::ostream* out) { *out << the_case.name; }
 
 std::vector<Case> AllCases();
 
+// Emulate or RunOnGpu, with its options bound.
+using KernelRunner = std::function<absl::StatusOr<std::vector<std::string>>(
+    const std::vector<KernelCall>&, const std::vector<Tensor>&)>;
+
 // The result of the case with `body` for its own. ABORTED also where the answer is wrong.
-absl::Status RunCase(Case the_case, const std::string& body, const RunOptions& options = {});
+absl::Status RunCase(Case the_case, const std::string& body, const KernelRunner& runner);
 
 }  // namespace fusiond::emulation
 

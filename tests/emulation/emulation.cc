@@ -254,4 +254,10 @@ absl::StatusOr<std::vector<std::string>> Emulate(std::vector<KernelCall> chain,
   return std::move(outcome.tensors);
 }
 
+KernelRunner Emulator(RunOptions options) {
+  return [options](const auto& chain, const auto& tensors) {
+    return Emulate(chain, tensors, options);
+  };
+}
+
 }  // namespace fusiond::emulation

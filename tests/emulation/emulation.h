@@ -12,25 +12,20 @@
 #ifndef FUSIOND_TESTS_EMULATION_EMULATION_H_
 #define FUSIOND_TESTS_EMULATION_EMULATION_H_
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tests/emulation/runtime/job.h"
+#include "tests/emulation/cases.h"
+#include "tests/emulation/kernel_call.h"
 
 namespace fusiond::emulation {
 
 // Which sanitizer watches the kernels: none; AddressSanitizer with UBSan's checks of alignment,
 // bounds, shifts and overflow; ThreadSanitizer, for which a case needs tiny grids.
 enum class Checker { kPlain, kAddress, kThread };
-
-struct KernelCall {
-  std::string text{};  // device files, then a body
-  Launch launch;       // `library` is filled in by Emulate
-};
 
 struct RunOptions {
   std::string arch = "sm_90a";
@@ -56,6 +51,9 @@ absl::StatusOr<std::vector<std::string>> Emulate(std::vector<KernelCall> chain,
 // The C++ that stands for `text`, with a way in for each entry.
 absl::StatusOr<std::string> EmulatedText(absl::string_view text,
                                          const std::vector<std::string>& entries);
+// Emulate with its options bound, for RunCase.
+KernelRunner Emulator(RunOptions options = {});
+
 // Names of the helpers with an emulation of their own, by device file: for the test that compares
 // them with the originals.
 struct Twin {
@@ -63,28 +61,6 @@ struct Twin {
   absl::string_view text;
 };
 std::vector<Twin> Twins();
-
-// Arguments.
-inline Argument In(int tensor, uint64_t byte_offset = 0) { return {tensor, byte_offset, ""}; }
-template <class T>
-Argument Value(T v) {
-  return {-1, 0, std::string(reinterpret_cast<const char*>(&v), sizeof(v))};
-}
-// Tensors.
-template <class T>
-Tensor Of(const std::vector<T>& values, uint64_t alignment = 16) {
-  return {std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)),
-          alignment};
-}
-inline Tensor Poison(uint64_t bytes, uint64_t alignment = 16) {
-  return {std::string(bytes, '\xff'), alignment};
-}
-template <class T>
-std::vector<T> As(const std::string& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
-}
 
 }  // namespace fusiond::emulation
 

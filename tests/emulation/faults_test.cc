@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "tests/emulation/cases.h"
+#include "tests/emulation/emulation.h"
 #include "tests/emulation/plant.h"
 #include "tests/support/status_matchers.h"
 
@@ -241,7 +242,7 @@ TEST_P(FaultsTest, IsFound) {
   for (const Case& each : AllCases()) {
     if (each.name != planted.kernel) continue;
     ASSERT_OK_AND_ASSIGN(std::string body, Plant(each.body, planted.fault));
-    EXPECT_THAT(RunCase(each, body, {.checker = planted.checker, .seconds = 20}),
+    EXPECT_THAT(RunCase(each, body, Emulator({.checker = planted.checker, .seconds = 20})),
                 StatusIs(absl::StatusCode::kAborted, HasSubstr(planted.message)));
     return;
   }

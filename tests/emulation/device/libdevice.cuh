@@ -48,29 +48,36 @@ inline double rsqrt(double x) {
 }
 inline float rsqrtf(float x) { return (float)(1 / sqrt((double)x)); }
 
-// erfc(y) = z, by Newton's method on ln erfc, which is nearly a parabola: the start is that of its
-// tail, the sign that of 1 - z. z > 1 is mirrored; there 2 - z is exact.
-inline double erfcinv(double z) {
-  if (!(z > 0 && z < 2))
-    return z == 0 ? __builtin_inf() : z == 2 ? -__builtin_inf() : __builtin_nan("");
-  if (z > 1) return -erfcinv(2 - z);
-  if (z == 1) return 0;
-  double y = z < 0.5 ? sqrt(-log(z * sqrt(-log(z)))) : (1 - z) * 0.886226925452758;
-  for (int i = 0; i < 60; i++) {
-    const double c = erfc(y), step = c * log(c / z) * exp(y * y) * 0.886226925452758;
-    y += step;
-    if (fabs(step) < 1e-16 * fabs(y)) break;
-  }
-  return y;
-}
-// Near 0 by Newton's method on erf itself, which keeps the relative accuracy that 1 - x loses.
+// Newton's method. Towards 0 on erf itself, which keeps the relative accuracy that 1 - x would
+// lose; far out on ln erfc, which is nearly a parabola, by its asymptotic series where erfc is
+// subnormal.
+inline double erfcinv(double z);
 inline double erfinv(double x) {
-  if (!(fabs(x) < 0.75)) return x < 0 ? -erfcinv(1 + x) : erfcinv(1 - x);
+  if (!(fabs(x) <= 0.75)) return x < 0 ? -erfcinv(1 + x) : erfcinv(1 - x);
   double y = x * 0.886226925452758;
   for (int i = 0; i < 60; i++) {
     const double step = (x - erf(y)) * exp(y * y) * 0.886226925452758;
     y += step;
     if (fabs(step) <= 1e-17 * fabs(y)) break;
+  }
+  return y;
+}
+inline double erfcinv(double z) {
+  if (!(z > 0 && z < 2))
+    return z == 0 ? __builtin_inf() : z == 2 ? -__builtin_inf() : __builtin_nan("");
+  if (z >= 0.25 && z <= 1.75) return erfinv(1 - z);
+  if (z > 1) return -erfcinv(2 - z);
+  const double target = log(z);
+  double y = sqrt(-log(z * sqrt(-target)));
+  for (int i = 0; i < 60; i++) {
+    const double q = 0.5 / (y * y);
+    const double ln = y < 20 ? log(erfc(y))
+                             : -y * y - log(y * 1.7724538509055159) +
+                                   log1p(-q * (1 - q * (3 - q * (15 - q * (105 - q * 945)))));
+    const double slope = y < 20 ? 1.1283791670955126 * exp(-y * y) / erfc(y) : 2 * y + 1 / y;
+    const double step = (ln - target) / slope;
+    y += step;
+    if (fabs(step) < 1e-16 * fabs(y)) break;
   }
   return y;
 }
