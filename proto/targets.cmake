@@ -4,7 +4,8 @@
 # fusiond::proto: messages only. Service stubs, which need gRPC, are fusiond::services.
 add_library(fusiond_proto STATIC
   proto/fusiond/v1/executable.proto
-  proto/fusiond/v1/graph.proto)
+  proto/fusiond/v1/graph.proto
+  proto/fusiond/v1/internal.proto)
 add_library(fusiond::proto ALIAS fusiond_proto)
 target_link_libraries(fusiond_proto PUBLIC protobuf::libprotobuf)
 target_include_directories(fusiond_proto SYSTEM PUBLIC ${PROJECT_BINARY_DIR})

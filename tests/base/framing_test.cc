@@ -2,8 +2,10 @@
 
 #include <sys/socket.h>
 
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/base/file.h"
 #include "tests/support/status_matchers.h"
@@ -53,6 +55,37 @@ TEST_F(FramingTest, OversizeAnnouncementIsRefused) {
   ASSERT_THAT(WriteAll(a_.get(), absl::string_view("\xff\xff\xff\xff", 4)), IsOk());
   EXPECT_THAT(ReadFrame(b_.get(), 1024),
               StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("1024")));
+}
+
+TEST(FrameDecoderTest, FramesFedByteByByteComeOutWhole) {
+  ASSERT_OK_AND_ASSIGN(std::string stream, EncodeFrame("first"));
+  ASSERT_OK_AND_ASSIGN(std::string empty, EncodeFrame(""));
+  stream += empty + stream;
+  FrameDecoder decoder;
+  std::vector<std::string> frames;
+  for (char byte : stream) {
+    decoder.Append(absl::string_view(&byte, 1));
+    ASSERT_OK_AND_ASSIGN(std::optional<std::string> frame, decoder.Next());
+    if (frame.has_value()) frames.push_back(*frame);
+  }
+  EXPECT_EQ(frames, (std::vector<std::string>{"first", "", "first"}));
+}
+
+TEST(FrameDecoderTest, FramesFedTogetherComeOutInTurn) {
+  ASSERT_OK_AND_ASSIGN(std::string a, EncodeFrame("a"));
+  ASSERT_OK_AND_ASSIGN(std::string b, EncodeFrame("b"));
+  FrameDecoder decoder;
+  decoder.Append(a + b);
+  EXPECT_EQ(*decoder.Next(), "a");
+  EXPECT_EQ(*decoder.Next(), "b");
+  EXPECT_EQ(*decoder.Next(), std::nullopt);
+}
+
+TEST(FrameDecoderTest, OversizeAnnouncementIsRefusedForGood) {
+  FrameDecoder decoder(4);
+  decoder.Append(*EncodeFrame("12345"));
+  EXPECT_THAT(decoder.Next(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(decoder.Next(), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace

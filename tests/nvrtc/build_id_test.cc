@@ -2,10 +2,12 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 #include "tests/support/status_matchers.h"
@@ -48,7 +50,7 @@ std::string Elf(const std::string& notes, uint64_t claimed_bytes) {
 class BuildIdTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& bytes) {
-    std::string path = ::testing::TempDir() + "/build_id_test.so";
+    std::string path = absl::StrCat(::testing::TempDir(), "build_id_test.so.", ::getpid());
     EXPECT_THAT(base::WriteFileAtomically(path, bytes), IsOk());
     return path;
   }

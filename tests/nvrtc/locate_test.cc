@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/file.h"
 #include "tests/support/status_matchers.h"
 
@@ -45,7 +47,8 @@ TEST(NvrtcLocateTest, MissingBuiltinsAreNamed) {
 
 TEST(NvrtcLocateTest, FileThatOthersMayReplaceIsRefused) {
   EXPECT_THAT(CheckRootOwned("/bin/sh"), IsOk());
-  std::string path = ::testing::TempDir() + "/locate_test.so";  // under a folder open to all
+  std::string path = absl::StrCat(::testing::TempDir(), "locate_test.so.",
+                                  ::getpid());  // under a folder open to all
   ASSERT_THAT(base::WriteFileAtomically(path, "x"), IsOk());
   EXPECT_THAT(CheckRootOwned(path), StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_THAT(CheckRootOwned("/nonexistent/x"), StatusIs(absl::StatusCode::kNotFound));

@@ -1,0 +1,93 @@
+#include "server/process/harden.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/status_macros.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FUSIOND_SHADOW_MEMORY 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FUSIOND_SHADOW_MEMORY 1
+#endif
+#endif
+
+namespace fusiond::server {
+namespace {
+
+absl::Status Failure(absl::string_view step) {
+  return absl::InternalError(base::ErrnoStatus(errno, step).message());
+}
+
+absl::Status DropCapabilities() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capset, &header, none) != 0) return Failure("drop capabilities");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Harden() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failure("set no_new_privs");
+  const struct rlimit no_core = {0, 0};
+  if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return Failure("forbid core files");
+  if (::chdir("/") != 0) return Failure("chdir /");
+  FUSIOND_RETURN_IF_ERROR(DropCapabilities());
+  // After the change of credentials, which resets both.
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Failure("become undumpable");
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return Failure("set parent-death signal");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MemoryMeter> MemoryMeter::Open() {
+  base::UniqueFd status(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  if (!status.valid()) return Failure("open /proc/self/status");
+  return MemoryMeter(std::move(status));
+}
+
+uint64_t MemoryMeter::Field(const char* name) const {
+  char buffer[4096];
+  ssize_t n = ::pread(status_.get(), buffer, sizeof(buffer), 0);
+  if (n <= 0) return 0;
+  absl::string_view text(buffer, static_cast<size_t>(n));
+  size_t at = text.find(name);
+  if (at == absl::string_view::npos) return 0;
+  text.remove_prefix(at + absl::string_view(name).size());
+  text = absl::StripAsciiWhitespace(text.substr(0, text.find(" kB")));
+  uint64_t kibibytes = 0;
+  return absl::SimpleAtoi(text, &kibibytes) ? kibibytes << 10 : 0;
+}
+
+#ifdef FUSIOND_SHADOW_MEMORY
+
+bool MemoryLimitWorks() { return false; }
+absl::Status LimitMemory(const MemoryMeter&, uint64_t) { return absl::OkStatus(); }
+
+#else
+
+bool MemoryLimitWorks() { return true; }
+
+absl::Status LimitMemory(const MemoryMeter& meter, uint64_t bytes) {
+  const uint64_t now = meter.SizeBytes();
+  if (now == 0) return absl::InternalError("limit memory: size of the process is unknown");
+  const struct rlimit limit = {now + bytes, now + bytes};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) return Failure("limit memory");
+  return absl::OkStatus();
+}
+
+#endif
+
+}  // namespace fusiond::server

@@ -1,0 +1,213 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+
+#include "runtime/base/file.h"
+#include "server/process/child_process.h"
+#include "server/process/harden.h"
+#include "server/process/seccomp.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::server {
+namespace {
+
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+using ::testing::HasSubstr;
+
+ExitStatus WaitForEnd(ChildProcess& child) {
+  pollfd end{child.pidfd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 60'000), 1) << "the child does not end";
+  return child.Reap().value_or(ExitStatus{});
+}
+
+SpawnOptions Shell(const std::string& script) {
+  SpawnOptions options;
+  options.program = "/bin/sh";
+  options.arguments = {"-c", script};
+  return options;
+}
+
+TEST(ChildProcessTest, ExitCodeAndSignalAreTold) {
+  ASSERT_OK_AND_ASSIGN(auto exits, ChildProcess::Spawn(Shell("exit 3")));
+  EXPECT_EQ(WaitForEnd(*exits).ToString(), "exited with code 3");
+  ASSERT_OK_AND_ASSIGN(auto dies, ChildProcess::Spawn(Shell("kill -SEGV $$")));
+  EXPECT_EQ(WaitForEnd(*dies).ToString(), "killed by signal 11 (SEGV)");
+}
+
+TEST(ChildProcessTest, NothingIsInheritedButTheSocket) {
+  base::UniqueFd leak(::open("/dev/null", O_RDONLY));  // not close-on-exec
+  SpawnOptions options = Shell("exec 2>&3; cd /proc/$$/fd; echo * $HOME $GIVEN >&3");
+  options.environment = {"GIVEN=given"};
+  ASSERT_OK_AND_ASSIGN(auto child, ChildProcess::Spawn(options));
+  EXPECT_EQ(WaitForEnd(*child).ToString(), "exited with code 0");
+  char text[256] = {};
+  ASSERT_GT(::read(child->socket(), text, sizeof(text) - 1), 0);
+  // 4 is the folder that the shell lists.
+  EXPECT_EQ(std::string(text), "0 1 2 3 4 given\n");
+}
+
+TEST(ChildProcessTest, RunningChildIsNotReaped) {
+  ASSERT_OK_AND_ASSIGN(auto child, ChildProcess::Spawn(Shell("read line <&3")));
+  EXPECT_EQ(child->Reap(), std::nullopt);
+  child->Kill();
+  EXPECT_EQ(WaitForEnd(*child).ToString(), "killed by signal 9 (KILL)");
+}
+
+TEST(ChildProcessTest, MissingProgramIsNotFound) {
+  SpawnOptions options;
+  options.program = "/nonexistent/program";
+  EXPECT_THAT(ChildProcess::Spawn(options),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nonexistent/program")));
+}
+
+TEST(ChildProcessTest, F25NoDescriptorsIsResourceExhausted) {
+  struct rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  absl::Status status = ChildProcess::Spawn(Shell("exit 0")).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// Runs `body` in a forked child inside the compile sandbox; its answer is the exit code. 250 and
+// above: the sandbox could not be entered.
+ExitStatus InSandbox(const std::function<int()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (!Harden().ok()) ::_exit(250);
+    if (!EnterCompileSandbox().ok()) ::_exit(251);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  ExitStatus exit;
+  exit.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return exit;
+}
+
+// errno of a call that must fail.
+int ErrorOf(const std::function<int64_t()>& call) {
+  return InSandbox([&] { return call() < 0 ? errno : 0; }).exit_code;
+}
+
+TEST(CompileSandboxTest, ComputingAndMemoryWork) {
+  EXPECT_EQ(InSandbox([] {
+              std::string block(8 << 20, 'x');  // through mmap
+              struct rlimit limit = {};
+              return block.back() == 'x' && ::getrlimit(RLIMIT_AS, &limit) == 0 ? 7 : 1;
+            }).exit_code,
+            7);
+}
+
+TEST(CompileSandboxTest, FilesDoNotExist) {
+  EXPECT_EQ(ErrorOf([] { return ::open("/etc/passwd", O_RDONLY); }), ENOENT);
+  EXPECT_EQ(ErrorOf([] { return ::access("/", R_OK); }), ENOENT);
+  EXPECT_EQ(ErrorOf([] { return ::syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", nullptr, 0); }),
+            ENOENT);
+}
+
+TEST(CompileSandboxTest, AttacksKill) {
+  const std::vector<std::pair<const char*, std::function<void()>>> attacks = {
+      {"socket", [] { ::socket(AF_INET, SOCK_STREAM, 0); }},
+      {"connect", [] { ::connect(3, nullptr, 0); }},
+      {"exec", [] { ::execl("/bin/true", "true", nullptr); }},
+      {"execveat", [] { ::syscall(SYS_execveat, 3, "", nullptr, nullptr, 0); }},
+      {"ptrace", [] { ::syscall(SYS_ptrace, 16 /* PTRACE_ATTACH */, ::getpid(), 0, 0); }},
+      {"kill of another", [] { ::kill(1, 0); }},
+      {"tgkill of another", [] { ::syscall(SYS_tgkill, 1, 1, 0); }},
+      {"io_uring", [] { ::syscall(SYS_io_uring_setup, 1, nullptr); }},
+      {"bpf", [] { ::syscall(SYS_bpf, 0, nullptr, 0); }},
+  };
+  for (const auto& [name, attack] : attacks) {
+    ExitStatus end = InSandbox([&attack = attack] {
+      attack();
+      return 0;
+    });
+    EXPECT_EQ(end.signal, SIGSYS) << name << ": " << end.ToString();
+  }
+}
+
+TEST(CompileSandboxTest, TheRestIsRefused) {
+  EXPECT_EQ(ErrorOf([] { return ::unlink("/tmp/x"); }), EPERM);
+  EXPECT_EQ(ErrorOf([] { return ::mkdir("/tmp/x", 0700); }), EPERM);
+  EXPECT_EQ(ErrorOf([] { return ::memfd_create("x", 0); }), EPERM);
+  EXPECT_EQ(ErrorOf([] { return ::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }), EPERM);
+  EXPECT_EQ(ErrorOf([] {
+              void* p =
+                  ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              return p == MAP_FAILED ? -1 : 0;
+            }),
+            EPERM);
+  EXPECT_EQ(ErrorOf([] {
+              void* p = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              return ::mprotect(p, 4096, PROT_READ | PROT_EXEC);
+            }),
+            EPERM);
+  EXPECT_EQ(ErrorOf([] {
+              struct rlimit limit = {1, 1};
+              return ::setrlimit(RLIMIT_AS, &limit);
+            }),
+            EPERM);
+  EXPECT_EQ(ErrorOf([] { return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }), EPERM);
+}
+
+TEST(CompileSandboxTest, AbortStillEndsTheProcess) {
+  EXPECT_EQ(InSandbox([] {
+              ::abort();
+              return 0;
+            }).signal,
+            SIGABRT);
+}
+
+TEST(HardenTest, PrivilegesAreGone) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (!Harden().ok()) ::_exit(250);
+    ASSERT_OK_AND_ASSIGN(std::string status, base::ReadFile("/proc/self/status"));
+    const bool capless = status.find("CapEff:\t0000000000000000") != std::string::npos;
+    const bool no_new = status.find("NoNewPrivs:\t1") != std::string::npos;
+    int death = 0;
+    ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
+    const bool undumpable = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
+    ::_exit(capless && no_new && undumpable && death == SIGKILL ? 7 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(MemoryLimitTest, AllocationBeyondTheLimitFails) {
+  if (!MemoryLimitWorks()) GTEST_SKIP() << "this build reserves address space (sanitizer)";
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    absl::StatusOr<MemoryMeter> meter = MemoryMeter::Open();
+    if (!meter.ok() || !LimitMemory(*meter, 64 << 20).ok()) ::_exit(250);
+    auto map = [](size_t bytes) {
+      return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    };
+    const uint64_t before = meter->PeakBytes();
+    const bool small = map(32 << 20) != MAP_FAILED;
+    const bool large = map(48 << 20) != MAP_FAILED;
+    ::_exit(small && !large && meter->PeakBytes() >= before + (30 << 20) ? 7 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+}  // namespace
+}  // namespace fusiond::server
