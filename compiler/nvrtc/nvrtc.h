@@ -1,7 +1,9 @@
 // NVRTC, opened at run time: CUDA C++ text in, cubin, log and resource use out.
 //
 // Nothing links to CUDA, and no GPU or driver is needed: any host compiles for any arch that its
-// NVRTC knows. Works under seccomp without open() once Open() and one Compile() have returned.
+// NVRTC knows. Once Open() has returned no file is needed any more, so Compile() works in a sandbox
+// without open(). Elsewhere the first Compile() of a process opens libcuda where there is one and
+// calls cuInit (seen with 13.0; NVRTC's own doing).
 //
 // Thread-safety: Nvrtc is immutable and thread-safe; NVRTC itself serialises most of a compile
 // inside one process, so parallel compiles mean processes.

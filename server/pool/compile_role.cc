@@ -32,15 +32,17 @@ absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> OpenNvrtc(const CompileSetup& setu
   location.explicit_path = setup.nvrtc_path();
   location.folders.assign(setup.nvrtc_folders().begin(), setup.nvrtc_folders().end());
   location.root_owned_only = setup.nvrtc_root_owned_only();
-  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<nvrtc::Nvrtc> nvrtc, nvrtc::Nvrtc::Open(location));
-  // The first compile opens what NVRTC opens late; after the sandbox it could not.
-  const std::string arch = absl::StrCat("sm_", nvrtc->supported_archs().front());
-  absl::Status warm =
-      nvrtc->Compile({"extern \"C\" __global__ void warm_up() {}", "warm_up.cu", arch}).status();
-  if (!warm.ok()) {
-    return absl::Status(warm.code(), absl::StrCat("first compile: ", warm.message()));
-  }
-  return nvrtc;
+  return nvrtc::Nvrtc::Open(location);
+}
+
+// The first compile of a process costs more than the others, and shows whether NVRTC works inside
+// the sandbox. It also looks for the driver and would call cuInit: inside the sandbox it finds
+// none.
+absl::Status WarmUp(const nvrtc::Nvrtc& nvrtc) {
+  const std::string arch = absl::StrCat("sm_", nvrtc.supported_archs().front());
+  absl::Status status =
+      nvrtc.Compile({"extern \"C\" __global__ void warm_up() {}", "warm_up.cu", arch}).status();
+  return absl::Status(status.code(), absl::StrCat("first compile: ", status.message()));
 }
 
 ImageResult ToProto(nvrtc::CompileOutput output) {
@@ -73,7 +75,11 @@ class JobRunner {
   JobRunner(absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> nvrtc, PlanFunction plan)
       : nvrtc_(std::move(nvrtc)), plan_(std::move(plan)) {}
 
-  CompileReady Ready() const {
+  // To be called inside the sandbox.
+  CompileReady GetReady() {
+    if (nvrtc_.ok()) {
+      if (absl::Status warm = WarmUp(**nvrtc_); !warm.ok()) nvrtc_ = warm;
+    }
     CompileReady ready;
     if (!nvrtc_.ok()) {
       ready.set_nvrtc_missing(std::string(nvrtc_.status().message()));
@@ -136,7 +142,7 @@ class JobRunner {
     }
   }
 
-  const absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> nvrtc_;
+  absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> nvrtc_;
   PlanFunction plan_;
 };
 
@@ -177,8 +183,6 @@ absl::Status RunCompileRole(PlanFunction plan) {
   CompileSetup setup;
   if (!setup.ParseFromString(frame)) return absl::InternalError("malformed setup message");
   JobRunner runner(OpenNvrtc(setup), std::move(plan));
-  const CompileReady ready = runner.Ready();
-
   FUSIOND_ASSIGN_OR_RETURN(MemoryMeter meter, MemoryMeter::Open());
   if (setup.memory_limit_bytes() != 0) {
     FUSIOND_RETURN_IF_ERROR(LimitMemory(meter, setup.memory_limit_bytes()));
@@ -186,7 +190,7 @@ absl::Status RunCompileRole(PlanFunction plan) {
   const uint64_t base_bytes = meter.SizeBytes();
   if (MemoryLimitWorks()) LeaveLastWords(meter, base_bytes);
   FUSIOND_RETURN_IF_ERROR(EnterCompileSandbox());
-  FUSIOND_RETURN_IF_ERROR(base::WriteFrame(kChildSocket, ready.SerializeAsString()));
+  FUSIOND_RETURN_IF_ERROR(base::WriteFrame(kChildSocket, runner.GetReady().SerializeAsString()));
   return Serve(runner, meter, base_bytes);
 }
 

@@ -59,6 +59,15 @@ TEST_F(CompilePoolNvrtcTest, EveryArchCompilesInTheSandbox) {
   EXPECT_EQ(pool_->GetStatus().crashes, 0u);
 }
 
+// NVRTC 13.0 opens libcuda at its first compile, where it finds one, and calls cuInit: every
+// compile process would hold the GPUs. The one offered here aborts in cuInit.
+TEST_F(CompilePoolNvrtcTest, DriverIsNeverTouched) {
+  options_.spawn.environment = {"LD_LIBRARY_PATH=" FUSIOND_DEADLY_DRIVER_DIR};
+  Create();
+  EXPECT_THAT(Run(Image(kScale, "sm_90a")).status, IsOk());
+  EXPECT_EQ(pool_->GetStatus().start_failures, 0u);
+}
+
 TEST_F(CompilePoolNvrtcTest, RejectedSourceIsAVerdictWithItsLog) {
   Create();
   CompileOutcome outcome = Run(Image("int f() { return y; }", "sm_90a"));
@@ -92,7 +101,7 @@ TEST_F(CompilePoolNvrtcTest, F08AnotherNvrtcThanTheKeysIsRefused) {
 // kernel under a small limit.
 TEST_F(CompilePoolNvrtcTest, F22OutOfMemoryInNvrtcIsNoVerdict) {
   if (!MemoryLimitWorks()) GTEST_SKIP() << "this build reserves address space (sanitizer)";
-  options_.setup.set_memory_limit_bytes(24 << 20);
+  options_.setup.set_memory_limit_bytes(48 << 20);
   Create();
   std::string source = "extern \"C\" __global__ void large(float* p) {\n";
   for (int i = 0; i < 20000; ++i) {
@@ -101,7 +110,7 @@ TEST_F(CompilePoolNvrtcTest, F22OutOfMemoryInNvrtcIsNoVerdict) {
   source += "}\n";
   CompileOutcome outcome = Run(Image(source, "sm_90a"));
   EXPECT_THAT(outcome.status,
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("limit is 25165824 bytes")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("limit is 50331648 bytes")));
   EXPECT_TRUE(outcome.out_of_memory);
   EXPECT_FALSE(outcome.verdict);
   EXPECT_EQ(outcome.attempts, 2);
