@@ -10,6 +10,7 @@
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/passes/pipeline.h"
 #include "compiler/schedule/candidates.h"
 #include "compiler/schedule/segmenter.h"
 #include "compiler/skeleton.h"
@@ -29,6 +30,15 @@ absl::StatusOr<ir::Graph> Specialised(const PlanRequest& request) {
   std::vector<ir::Dims> extents;
   for (const InputLayout& input : request.inputs) extents.push_back(input.shape);
   return ir::Specialise(graph, extents);
+}
+
+passes::PassContext ContextFor(const Options& options) {
+  passes::PassContext context;
+  context.options.math = options.math == Math::kStrict    ? passes::Math::kStrict
+                         : options.math == Math::kDefault ? passes::Math::kDefault
+                                                          : passes::Math::kFast;
+  context.options.excess_precision = options.ExcessPrecision();
+  return context;
 }
 
 absl::Status CheckMemorySpaces(const ir::Graph& graph) {
@@ -175,7 +185,8 @@ absl::StatusOr<PlanResult> Plan(const PlanRequest& request) {
   if (request.options.precision == Precision::kDouble)
     return absl::InvalidArgumentError("option precision: 'double' is for arch cpu");
   FUSIOND_RETURN_IF_ERROR(CheckMemorySpaces(specialised));
-  const ir::Graph& canonical = specialised;
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph canonical,
+                           passes::Canonicalise(specialised, ContextFor(request.options)));
   result.canonical_ir = ir::Print(canonical);
   result.canonical_hash = ir::GraphHash(canonical);
   FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, schedule::Prepare(canonical));

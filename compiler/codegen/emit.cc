@@ -1,6 +1,7 @@
 #include "compiler/codegen/emit.h"
 
 #include "compiler/codegen/pointwise.h"
+#include "compiler/codegen/row_persistent.h"
 #include "runtime/base/check.h"
 
 namespace fusiond::codegen {
@@ -12,6 +13,7 @@ Emission Emit(const schedule::Region& region, const schedule::KernelSchedule& sc
     case SchedulerId::kPointwise:
       return EmitPointwise(region, schedule);
     case SchedulerId::kRowPersistent:
+      return EmitRowPersistent(region, schedule);
     case SchedulerId::kRowStream:
     case SchedulerId::kRowColumn:
     case SchedulerId::kColumn:

@@ -82,6 +82,12 @@ VectorAccess PlanDense(const Region& region, const Access& access, int vector) {
   return plan;
 }
 
+std::vector<int64_t> NaturalAlignment(const Region& region) {
+  std::vector<int64_t> alignment;
+  for (const Tensor& tensor : region.tensors) alignment.push_back(ir::ByteSize(tensor.dtype));
+  return alignment;
+}
+
 LoadPolicy PolicyOf(const Region& region, const Access& access) {
   LoadPolicy policy;
   policy.read_only = !region.tensors[access.tensor].shared;

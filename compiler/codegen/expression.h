@@ -5,6 +5,7 @@
 #define FUSIOND_COMPILER_CODEGEN_EXPRESSION_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
@@ -38,6 +39,9 @@ VectorAccess PlanAccess(const schedule::Region& region, const schedule::Access& 
 // For a step that begins at a multiple of `vector` of the flattened space, when the access is
 // dense.
 VectorAccess PlanDense(const schedule::Region& region, const schedule::Access& access, int vector);
+
+// By tensor: the size of its elements.
+std::vector<int64_t> NaturalAlignment(const schedule::Region& region);
 
 // Whether a load may use the read-only path, and whether its bytes are read once.
 struct LoadPolicy {

@@ -33,7 +33,7 @@ class Pointwise {
         dense_(schedule::DenseStrides(region)),
         text_("pointwise", schedule.threads),
         out_(text_.body()) {
-    emission_.alignment.assign(region.tensors.size(), 1);
+    emission_.alignment = NaturalAlignment(region);
   }
 
   Emission Emit() && {
@@ -203,9 +203,6 @@ class Pointwise {
       if (instr.kind != Instr::Kind::kLoad || instr.dims == 0 || IsDense(instr.access)) continue;
       out_.Line("m", i, "[v][e] = ", LoadText(region_, instr.access, {}, 1, Offset(instr.access)),
                 "[0];");
-      emission_.alignment[instr.access.tensor] =
-          std::max(emission_.alignment[instr.access.tensor],
-                   ir::ByteSize(region_.tensors[instr.access.tensor].dtype));
     }
     out_.Close();
   }
@@ -297,9 +294,6 @@ class Pointwise {
       out_.Line(owner.empty() ? "" : absl::StrCat("if (", owner, ") "),
                 StoreText(region_, store.access, {}, 1, Offset(store.access),
                           absl::StrCat("o", k, "[e]")));
-      emission_.alignment[store.access.tensor] =
-          std::max(emission_.alignment[store.access.tensor],
-                   ir::ByteSize(region_.tensors[store.access.tensor].dtype));
     }
     out_.Close();
     out_.Close();

@@ -25,6 +25,10 @@ class TextBuilder {
     Line(args..., " {");
     ++depth_;
   }
+  void OpenBlock() {
+    Line("{");
+    ++depth_;
+  }
   void Close() {
     --depth_;
     Line("}");

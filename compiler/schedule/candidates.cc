@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/pointwise.h"
+#include "compiler/schedule/row_persistent.h"
 
 namespace fusiond::schedule {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 // Ties in cost go to the earlier row.
 const Scheduler* const kTable[] = {
     &PointwiseScheduler(),
+    &RowPersistentScheduler(),
 };
 
 }  // namespace

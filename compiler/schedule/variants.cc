@@ -9,6 +9,16 @@ constexpr Variant kVariants[] = {
     {SchedulerId::kPointwise, "vector", "several dims; no vector leaves the innermost one"},
     {SchedulerId::kPointwise, "element",
      "several dims; vectors of dense tensors run over row ends"},
+    {SchedulerId::kRowPersistent, "part", "several rows a warp; every thread full"},
+    {SchedulerId::kRowPersistent, "part_masked",
+     "several rows a warp; some vectors lie behind the row"},
+    {SchedulerId::kRowPersistent, "part_shifted", "several rows a warp; rows begin inside vectors"},
+    {SchedulerId::kRowPersistent, "warp", "a row a warp; every thread full"},
+    {SchedulerId::kRowPersistent, "warp_masked", "a row a warp; some vectors lie behind the row"},
+    {SchedulerId::kRowPersistent, "warp_shifted", "a row a warp; rows begin inside vectors"},
+    {SchedulerId::kRowPersistent, "cta", "a row a CTA; every thread full"},
+    {SchedulerId::kRowPersistent, "cta_masked", "a row a CTA; some vectors lie behind the row"},
+    {SchedulerId::kRowPersistent, "cta_shifted", "a row a CTA; rows begin inside vectors"},
 };
 
 }  // namespace

@@ -76,6 +76,7 @@ FD void move(const T* from, T* to) {
   fd_store_pieces<T, N, 1>(to + 448, fd_load_pieces<T, N, 1>(from));
   fd_store(to + 512, fd_load_nc_pieces<T, N, 1>(from));
   fd_store(to + 576, fd_load_nc_stream_pieces<T, N, 1>(from));
+  fd_store_range(to + 640, fd_load_range<T, N>(from, 2, 0, N - 1), 2, 0, N - 1);
 }
 
 extern "C" __global__ void __launch_bounds__(128)
@@ -104,6 +105,17 @@ extern "C" __global__ void __launch_bounds__(128)
   move<i32, 4>(e, e), move<i64, 1>(f, f), move<b8, 8>(g, g), move<b8, 1>(g, g);
 }
 
+template <class T>
+FD T team(const T* p, T* shared) {
+  T chains[4] = {p[0], p[1], p[2], p[3]};
+  T v[2] = {fd_fold<fd_sum>(chains), fd_fold<fd_max>(chains)};
+  fd_put_partials<4>(v, shared);
+  fd_sync();
+  fd_take_partials<fd_prod, 4>(v, shared);
+  fd_sync();
+  return fd_add(v[0], v[1]);
+}
+
 extern "C" __global__ void __launch_bounds__(128)
     every_exchange(bool* a, i32* b, i64* c, f32* d, f64* e) {
   a[fd_thread()] = warp(a[fd_lane()]) ^ fd_any(a[3]) ^ fd_all(a[4]);
@@ -115,6 +127,11 @@ extern "C" __global__ void __launch_bounds__(128)
   fd_sync_arrive(1, 128);
   fd_sync_named(1, 128);
   e[fd_thread()] = warp(e[fd_lane()]) + moments(e);
+  a[0] = team(a, fd_smem<bool>(0, 8));
+  b[0] = team(b, fd_smem<i32>(16, 8));
+  c[0] = team(c, fd_smem<i64>(64, 8));
+  d[0] = team(d, fd_smem<f32>(128, 8));
+  e[0] = team(e, fd_smem<f64>(192, 8));
 }
 
 extern "C" __global__ void __launch_bounds__(128) every_copy(const f32* from, f32* to) {

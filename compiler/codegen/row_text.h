@@ -1,0 +1,107 @@
+// RowText: the parts of kernels that walk rows and the columns of each row.
+//
+// A team of threads owns a row; thread `t` of it takes vectors of `vector` columns, the k-th at
+// column j = (k · team + t) · vector. Row values are computed by every thread of the team; element
+// values inside a loop over e. In shifted form j begins up to a vector before column 0, so that
+// aligned vectors of tensors whose rows are not aligned are cut at both ends of a row instead.
+//
+// Names: row (the row), n (rows), t, k, j, e; b0, b1, … where a row begins in memory; m, x, v, h, o
+// as in README.md; a7 the chains of reduction 7, z2 the results of reduction group 2.
+//
+// Thread-safety: thread-compatible. Pointers given must outlive it.
+#ifndef FUSIOND_COMPILER_CODEGEN_ROW_TEXT_H_
+#define FUSIOND_COMPILER_CODEGEN_ROW_TEXT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/expression.h"
+#include "compiler/codegen/text_builder.h"
+#include "compiler/schedule/kernel_schedule.h"
+#include "compiler/schedule/region.h"
+#include "compiler/schedule/stages.h"
+
+namespace fusiond::codegen {
+
+// Reductions of one pass that combine alike and so travel together.
+struct ReductionGroup {
+  ir::Op op = ir::Op::kSum;
+  ir::DType dtype = ir::DType::kFloat;
+  std::vector<uint32_t> reductions;
+  int number = 0;  // of z<number>
+};
+
+class RowText {
+ public:
+  // `alignment`: by region tensor, raised to what accesses rely on.
+  RowText(const schedule::Region& region, const schedule::KernelSchedule& schedule,
+          const schedule::Stages& stages, bool shifted, TextBuilder& out,
+          std::vector<int64_t>& alignment);
+
+  // Runtime values and loads that are the same for every row. Before a loop over rows.
+  void WriteKernelValues();
+  // Coordinates and offsets of `row`; then the shift.
+  void WriteRow();
+  // Loads of one value a row, and what is computed from them before pass `p`.
+  void WriteRowValues(size_t p);
+
+  // "{" of what holds for vector k: j, coordinates, whole, begin and end. `masked`: a vector may
+  // have no column at all.
+  void OpenVector(bool masked);
+  void CloseVector();
+  // m<i>[k] = …, or, `now`, const m<i> = …, inside OpenVector.
+  void WriteLoad(uint32_t instr, bool now);
+  // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held.
+  void DeclareLoad(uint32_t instr);
+  void DeclareHeld(uint32_t instr);
+  // The elements of pass `p` for vector k, with chains, held values and stores. Loads are m<i>[k],
+  // or m<i> if `now`.
+  void WriteElements(size_t p, bool now);
+
+  // a<i>[vector] = identity, for each reduction of pass `p`.
+  void DeclareChains(size_t p);
+  std::vector<ReductionGroup> Groups(size_t p);
+  // z<g>[K] = folded chains.
+  void FoldChains(const ReductionGroup& group);
+  // v<i> = z<g>[…] for each reduction.
+  void NameResults(const ReductionGroup& group);
+
+  // Stores of one value a row, by thread 0 of the team.
+  void WriteRowStores();
+
+  const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
+
+ private:
+  enum class Scope { kKernel, kRow, kVector, kElement };
+
+  Scope ScopeOf(uint32_t instr) const;
+  std::string Value(uint32_t instr) const;
+  void WriteCompute(uint32_t instr);
+  VectorAccess Plan(const schedule::Access& access);
+  bool KeepsPhase(const schedule::Access& access) const;
+  std::string Base(const schedule::Access& access) const;    // "b0", or ""
+  std::string Offset(const schedule::Access& access) const;  // of vector k
+  std::string RowOwner(const schedule::Access& access) const;
+  std::string ColumnOwner(const schedule::Access& access) const;
+  void WriteStore(size_t store);
+  void WriteCoordinates(absl::string_view index, size_t begin, size_t end);
+
+  const schedule::Region& region_;
+  const schedule::KernelSchedule& schedule_;
+  const schedule::Stages& stages_;
+  const bool shifted_;
+  TextBuilder& out_;
+  std::vector<int64_t>& alignment_;
+  size_t first_column_ = 0;                         // dims before it are row dims
+  int inner_ = -1;                                  // the innermost column dim, or -1
+  std::map<schedule::Strides, std::string> bases_;  // row part of strides → name
+  std::vector<bool> held_;
+  size_t pass_ = 0;  // being written
+  bool now_ = false;
+  int groups_ = 0;
+};
+
+}  // namespace fusiond::codegen
+
+#endif  // FUSIOND_COMPILER_CODEGEN_ROW_TEXT_H_

@@ -1,0 +1,28 @@
+// RowPersistent: row reductions whose row stays in registers from its one read to its last use:
+// norms, softmax and their backwards without column sums, plain sums of short rows.
+//
+// A team of threads shares a row: part of a warp, a warp, or a CTA. Each thread holds `unroll`
+// vectors of `vector` columns of every tensor, team-strided.
+//
+// Takes: row reductions of any number of dependent steps. Does not take: column reductions, rows
+// whose tensors do not fit a team's registers (row_stream), few long rows.
+#ifndef FUSIOND_COMPILER_SCHEDULE_ROW_PERSISTENT_H_
+#define FUSIOND_COMPILER_SCHEDULE_ROW_PERSISTENT_H_
+
+#include "compiler/schedule/scheduler.h"
+
+namespace fusiond::schedule {
+
+const Scheduler& RowPersistentScheduler();
+
+// Elements are computed again in a later pass up to this many issue slots; dearer ones are held.
+inline constexpr int kRowPersistentMaxAgain = 8;
+
+// Whether tensors that vary along rows and columns all keep their phase: the element where a row
+// begins, modulo `vector`, is the same for each of them, so that aligned vectors may be cut at both
+// ends of a row instead. Only with one column dim.
+bool RowsShareAPhase(const Region& region, int vector);
+
+}  // namespace fusiond::schedule
+
+#endif  // FUSIOND_COMPILER_SCHEDULE_ROW_PERSISTENT_H_

@@ -1,0 +1,40 @@
+// Plans a graph, runs the kernels in emulation and holds every output against the evaluator in
+// double precision, within the bound that it carries (DESIGN of correctness: README.md).
+//
+// Thread-safety: as Emulate. Cost: g++ once a text, then some milliseconds a launch.
+#ifndef FUSIOND_TESTS_CODEGEN_PLAN_RUNNER_H_
+#define FUSIOND_TESTS_CODEGEN_PLAN_RUNNER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "compiler/compiler.h"
+#include "tests/emulation/emulation.h"
+
+namespace fusiond::testing {
+
+struct PlanRunOptions {
+  std::string device = "h200";  // the figures; kernels run on a machine of 3 SMs all the same
+  uint64_t seed = 1;            // of the inputs
+  int64_t alignment = 16;       // of every input's address
+  // Elements between neighbours of the innermost dim, where the graph does not fix the strides.
+  std::vector<ir::Dims> strides;  // by input; empty: as the graph says
+  compiler::Options options;
+  int attempt = 0;
+  emulation::RunOptions emulation;
+};
+
+// The request that a run plans, on a device of 3 SMs.
+absl::StatusOr<compiler::PlanRequest> RequestFor(const ir::Graph& graph,
+                                                 const PlanRunOptions& options);
+// OK when every element of every output is within its bound. ABORTED names output, element, value,
+// reference and bound, or is emulation's; else Plan's error.
+absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options = {});
+absl::Status RunPlan(absl::string_view text, const PlanRunOptions& options = {});
+
+}  // namespace fusiond::testing
+
+#endif  // FUSIOND_TESTS_CODEGEN_PLAN_RUNNER_H_
