@@ -1,6 +1,5 @@
 #include "runtime/cuda/loaded_executable.h"
 
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -42,27 +41,6 @@ bool SameExtents(absl::Span<const int64_t> extents, absl::Span<const TensorArg> 
     }
   }
   return at == extents.size();
-}
-
-// A scalar input's 8 bytes (i64, f64, or 0/1) as a kernel argument of another type, in the low
-// bytes of the result.
-uint64_t ConvertScalar(base::DType from, uint64_t bits, base::DType to) {
-  const bool from_float = base::IsFloatingPoint(from);
-  const double as_double =
-      from_float ? std::bit_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
-  switch (to) {
-    case base::DType::kFloat:
-      return std::bit_cast<uint32_t>(static_cast<float>(as_double));
-    case base::DType::kDouble:
-      return std::bit_cast<uint64_t>(as_double);
-    case base::DType::kBool:
-      return from_float ? as_double != 0 : bits != 0;
-    case base::DType::kInt32:
-      return static_cast<uint32_t>(from_float ? static_cast<int64_t>(as_double)
-                                              : static_cast<int64_t>(bits));
-    default:
-      return from_float ? static_cast<uint64_t>(static_cast<int64_t>(as_double)) : bits;
-  }
 }
 
 absl::StatusOr<unsigned> EvaluateExtent(const Formula& formula,
@@ -255,8 +233,8 @@ absl::Status LoadedExecutable::LaunchKernel(size_t step, const PlannedKernel& pl
         values[i] = workspace + static_cast<uint64_t>(planned.numbers[i]);
         break;
       case KernelArgument::Kind::kScalar:
-        values[i] = ConvertScalar(executable_.inputs[argument.index].dtype,
-                                  inputs[argument.index].bits, argument.dtype);
+        values[i] = executable::ConvertScalar(executable_.inputs[argument.index].dtype,
+                                              inputs[argument.index].bits, argument.dtype);
         break;
       case KernelArgument::Kind::kInt32:
       case KernelArgument::Kind::kInt64:

@@ -1,5 +1,7 @@
 #include "runtime/executable/binding.h"
 
+#include <bit>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 
@@ -176,6 +178,25 @@ absl::StatusOr<std::vector<OutputShape>> OutputShapes(const Executable& executab
 absl::StatusOr<int64_t> WorkspaceBytes(const Executable& executable,
                                        absl::Span<const TensorArg> inputs, int sm_count) {
   return executable.workspace_bytes.Evaluate(ShapesOf(inputs), sm_count);
+}
+
+uint64_t ConvertScalar(base::DType from, uint64_t bits, base::DType to) {
+  const bool from_float = base::IsFloatingPoint(from);
+  const double as_double =
+      from_float ? std::bit_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+  switch (to) {
+    case base::DType::kFloat:
+      return std::bit_cast<uint32_t>(static_cast<float>(as_double));
+    case base::DType::kDouble:
+      return std::bit_cast<uint64_t>(as_double);
+    case base::DType::kBool:
+      return from_float ? as_double != 0 : bits != 0;
+    case base::DType::kInt32:
+      return static_cast<uint32_t>(from_float ? static_cast<int64_t>(as_double)
+                                              : static_cast<int64_t>(bits));
+    default:
+      return from_float ? static_cast<uint64_t>(static_cast<int64_t>(as_double)) : bits;
+  }
 }
 
 }  // namespace fusiond::executable

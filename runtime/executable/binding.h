@@ -45,6 +45,9 @@ absl::StatusOr<std::vector<OutputShape>> OutputShapes(const Executable& executab
                                                       int sm_count);
 absl::StatusOr<int64_t> WorkspaceBytes(const Executable& executable,
                                        absl::Span<const TensorArg> inputs, int sm_count);
+// A scalar input's 8 bytes (i64, f64, or 0/1) as a kernel argument of another type, in the low
+// bytes of the result.
+uint64_t ConvertScalar(DType from, uint64_t bits, DType to);
 
 }  // namespace fusiond::executable
 
