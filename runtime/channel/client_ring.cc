@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +15,9 @@
 
 namespace fusiond::channel {
 namespace {
+
+// How often the ring is looked at between looks at the clock.
+constexpr int kLooks = 32;
 
 uint64_t DeadlineNanos(absl::Duration deadline) {
   if (deadline == absl::InfiniteDuration()) return 0;
@@ -72,16 +75,22 @@ absl::Status ClientRing::CheckRoom() const {
   return absl::OkStatus();
 }
 
-void ClientRing::Push(SubmissionEntry* entry, uint64_t cookie, absl::Duration deadline) {
+// The next slot, with all but its body filled in. Requires: CheckRoom was OK.
+SubmissionEntry& ClientRing::NewEntry(Opcode opcode, uint32_t stream_slot, uint64_t cookie,
+                                      absl::Duration deadline) {
   const uint32_t slot = free_.back();
   free_.pop_back();
   Pending& pending = pending_[slot];
   pending.cookie = cookie;
   pending.sequence = next_sequence_++;
   ++outstanding_;
-  entry->cookie = uint64_t{pending.generation} << 32 | slot;
-  entry->deadline_ns = DeadlineNanos(deadline);
-  submissions_.Push(*entry);
+  SubmissionEntry& entry = submissions_.Next();
+  entry.opcode = static_cast<uint16_t>(opcode);
+  entry.flags = 0;
+  entry.stream_slot = stream_slot;
+  entry.cookie = uint64_t{pending.generation} << 32 | slot;
+  entry.deadline_ns = DeadlineNanos(deadline);
+  return entry;
 }
 
 // Puts the command's own cookie back; false when the worker answers something never asked.
@@ -110,45 +119,42 @@ absl::Status ClientRing::Launch(const LaunchCommand& command) {
   const size_t tensor_bytes = tensors * sizeof(TensorArgument);
   const size_t extent_bytes = extents * sizeof(int64_t);
   const auto bytes = static_cast<uint32_t>(tensor_bytes + extent_bytes);
-  SubmissionEntry entry;
-  entry.opcode = static_cast<uint16_t>(Opcode::kLaunch);
-  entry.stream_slot = command.stream_slot;
-  entry.launch = {};
-  entry.launch.executable = command.executable;
-  entry.launch.tensors = static_cast<uint16_t>(tensors);
-  entry.launch.extents = static_cast<uint16_t>(extents);
-  entry.launch.arguments_bytes = bytes;
-  if (bytes > 0) {
-    std::optional<SubmissionProducer::Slab> slab = submissions_.AllocateArguments(bytes);
-    if (!slab.has_value()) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "ring: no room for ", bytes, " bytes of arguments in a slab of ", geometry_.slab_bytes));
-    }
-    entry.launch.arguments_offset = slab->offset;
-    if (tensors > 0) std::memcpy(slab->data, command.tensors.data(), tensor_bytes);
-    if (extents > 0) std::memcpy(slab->data + tensor_bytes, command.extents.data(), extent_bytes);
+  std::optional<SubmissionProducer::Slab> slab = submissions_.AllocateArguments(bytes);
+  if (!slab.has_value()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "ring: no room for ", bytes, " bytes of arguments in a slab of ", geometry_.slab_bytes));
   }
-  Push(&entry, command.cookie, command.deadline);
+  std::copy(command.tensors.begin(), command.tensors.end(),
+            reinterpret_cast<TensorArgument*>(slab->data));
+  std::copy(command.extents.begin(), command.extents.end(),
+            reinterpret_cast<int64_t*>(slab->data + tensor_bytes));
+  SubmissionEntry& entry =
+      NewEntry(Opcode::kLaunch, command.stream_slot, command.cookie, command.deadline);
+  entry.launch = {.executable = command.executable,
+                  .arguments_offset = slab->offset,
+                  .arguments_bytes = bytes,
+                  .tensors = static_cast<uint16_t>(tensors),
+                  .extents = static_cast<uint16_t>(extents),
+                  .reserved = {}};
+  submissions_.Push();
   return absl::OkStatus();
 }
 
 absl::Status ClientRing::Copy(const CopyCommand& command) {
   FUSIOND_RETURN_IF_ERROR(CheckRoom());
-  SubmissionEntry entry;
-  entry.opcode = static_cast<uint16_t>(Opcode::kCopy);
-  entry.stream_slot = command.stream_slot;
+  SubmissionEntry& entry =
+      NewEntry(Opcode::kCopy, command.stream_slot, command.cookie, command.deadline);
   entry.copy = {command.source.buffer, command.source.offset, command.destination.buffer,
                 command.destination.offset, command.bytes};
-  Push(&entry, command.cookie, command.deadline);
+  submissions_.Push();
   return absl::OkStatus();
 }
 
 absl::Status ClientRing::Nop(uint64_t cookie, uint32_t stream_slot) {
   FUSIOND_RETURN_IF_ERROR(CheckRoom());
-  SubmissionEntry entry;
-  entry.opcode = static_cast<uint16_t>(Opcode::kNop);
-  entry.stream_slot = stream_slot;
-  Push(&entry, cookie, absl::InfiniteDuration());
+  SubmissionEntry& entry = NewEntry(Opcode::kNop, stream_slot, cookie, absl::InfiniteDuration());
+  for (uint64_t& word : entry.words) word = 0;
+  submissions_.Push();
   return absl::OkStatus();
 }
 
@@ -167,7 +173,7 @@ size_t ClientRing::Reap(absl::Span<CompletionEntry> out) {
   bool sound = taken.ok();
   for (size_t i = 0; sound && i < *taken; ++i) {
     sound = Untrack(&out[i]);
-    if (sound) out[count++] = out[i];
+    if (sound) ++count;
   }
   // A worker that breaks the protocol is as good as gone.
   if (!sound) connection_->Close();
@@ -187,8 +193,8 @@ size_t ClientRing::ReapLost(absl::Span<CompletionEntry> out) {
   outcome.code = CompletionCode::kContextLost;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t slot = waiting[i].second;
-    out[i] =
-        MakeCompletion(uint64_t{pending_[slot].generation} << 32 | slot, regions_.epoch, outcome);
+    SetCompletion(uint64_t{pending_[slot].generation} << 32 | slot, regions_.epoch, outcome,
+                  &out[i]);
     Untrack(&out[i]);
   }
   return count;
@@ -198,17 +204,27 @@ bool ClientRing::Ready() const {
   return completions_.Ready() || (outstanding_ > 0 && connection_->lost());
 }
 
+// Spins for a microsecond or so.
+bool ClientRing::Look() const {
+  for (int look = 0; look < kLooks; ++look) {
+    if (Ready()) return true;
+    CpuRelax();
+  }
+  return false;
+}
+
 absl::Status ClientRing::Wait(absl::Duration timeout) {
   if (outstanding_ == 0) {
     return absl::FailedPreconditionError("ring: nothing is outstanding to wait for");
   }
   Flush();
   if (Ready()) return absl::OkStatus();
+  // The clock is asked only once the answer is late.
+  if (spin_ > absl::ZeroDuration() && Look()) return absl::OkStatus();
   const absl::Duration start = base::Clock::System().Now();
   const int64_t spin_end_ns = absl::ToInt64Nanoseconds(start + std::min(spin_, timeout));
   while (base::MonotonicNanos() < spin_end_ns) {
-    if (Ready()) return absl::OkStatus();
-    CpuRelax();
+    if (Look()) return absl::OkStatus();
   }
   return SleepUntil(start + timeout);
 }

@@ -95,10 +95,12 @@ class ClientRing {
              absl::Duration spin);
 
   absl::Status CheckRoom() const;
-  void Push(SubmissionEntry* entry, uint64_t cookie, absl::Duration deadline);
+  SubmissionEntry& NewEntry(Opcode opcode, uint32_t stream_slot, uint64_t cookie,
+                            absl::Duration deadline);
   bool Untrack(CompletionEntry* completion);
   size_t ReapLost(absl::Span<CompletionEntry> out);
   bool Ready() const;
+  bool Look() const;
   absl::Status SleepUntil(absl::Duration deadline);
 
   // Constant after construction.

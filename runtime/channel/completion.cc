@@ -80,18 +80,4 @@ absl::Status ToStatus(const CompletionEntry& completion) {
   return absl::Status(code.status, text);
 }
 
-CompletionEntry MakeCompletion(uint64_t cookie, uint64_t epoch, const Outcome& outcome) {
-  CompletionEntry entry;
-  entry.cookie = cookie;
-  entry.epoch = epoch;
-  entry.code = static_cast<uint32_t>(outcome.code);
-  entry.reason = static_cast<uint32_t>(outcome.reason);
-  entry.index = outcome.index;
-  entry.limit = outcome.limit;
-  entry.actual = outcome.actual;
-  entry.queue_ns = outcome.queue_ns;
-  entry.device_ns = outcome.device_ns;
-  return entry;
-}
-
 }  // namespace fusiond::channel

@@ -69,7 +69,20 @@ struct Outcome {
 // reason that this build does not know gives INTERNAL.
 absl::Status ToStatus(const CompletionEntry& completion);
 
-CompletionEntry MakeCompletion(uint64_t cookie, uint64_t epoch, const Outcome& outcome);
+// Writes every field of `*entry`, which may stand in shared memory.
+inline void SetCompletion(uint64_t cookie, uint64_t epoch, const Outcome& outcome,
+                          CompletionEntry* entry) {
+  entry->cookie = cookie;
+  entry->epoch = epoch;
+  entry->code = static_cast<uint32_t>(outcome.code);
+  entry->reason = static_cast<uint32_t>(outcome.reason);
+  entry->index = outcome.index;
+  entry->reserved = 0;
+  entry->limit = outcome.limit;
+  entry->actual = outcome.actual;
+  entry->queue_ns = outcome.queue_ns;
+  entry->device_ns = outcome.device_ns;
+}
 
 }  // namespace fusiond::channel
 

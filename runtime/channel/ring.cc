@@ -15,16 +15,18 @@ namespace {
 // Copies 8-byte words that the peer may be changing. Each word is read once; relaxed, because order
 // is given by the acquire of the index before it, and a peer that writes afterwards anyway gets
 // some mixture of its own words, which is then validated.
-void CopyWords(const void* source, uint64_t* out, size_t words) {
+inline void CopyWords(const void* source, void* out, size_t words) {
   const auto* from = static_cast<const uint64_t*>(source);
-  for (size_t i = 0; i < words; ++i) out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+  auto* to = static_cast<char*>(out);
+  for (size_t i = 0; i < words; ++i) {
+    const uint64_t word = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+    std::memcpy(to + i * sizeof(word), &word, sizeof(word));
+  }
 }
 
 template <typename Entry>
 void CopyEntry(const Entry& source, Entry* out) {
-  uint64_t words[sizeof(Entry) / sizeof(uint64_t)];
-  CopyWords(&source, words, std::size(words));
-  std::memcpy(static_cast<void*>(out), words, sizeof(Entry));
+  CopyWords(&source, out, sizeof(Entry) / sizeof(uint64_t));
 }
 
 // Publishes `tail`, then tells whether the consumer, which sleeps under a number not yet woken, has
@@ -90,10 +92,8 @@ std::optional<SubmissionProducer::Slab> SubmissionProducer::AllocateArguments(ui
   return Slab{a_.slab + offset, offset};
 }
 
-void SubmissionProducer::Push(const SubmissionEntry& entry) {
-  const uint32_t slot = tail_ & mask_;
-  a_.entries[slot] = entry;
-  slab_begins_[slot] = std::exchange(pushed_end_, slab_tail_);
+void SubmissionProducer::Push() {
+  slab_begins_[tail_ & mask_] = std::exchange(pushed_end_, slab_tail_);
   ++tail_;
 }
 
@@ -137,6 +137,11 @@ absl::StatusOr<size_t> SubmissionConsumer::Take(absl::Span<SubmissionEntry> out)
   return count;
 }
 
+bool SubmissionConsumer::Ready() const {
+  // relaxed: only a hint; Take acquires.
+  return a_.control->submission_tail.value.load(std::memory_order_relaxed) != head_;
+}
+
 void SubmissionConsumer::CopyArguments(uint64_t offset, absl::Span<uint64_t> out) const {
   FUSIOND_CHECK(offset % 8 == 0 && offset <= slab_bytes_ &&
                 out.size() <= (slab_bytes_ - offset) / 8);
@@ -159,11 +164,6 @@ void SubmissionConsumer::EndSleep() { WithdrawSleep(&b_.control->worker_sleep, &
 CompletionProducer::CompletionProducer(const RegionA& a, const RegionB& b,
                                        const RingGeometry& geometry)
     : a_(a), b_(b), mask_(geometry.entries - 1) {}
-
-void CompletionProducer::Push(const CompletionEntry& entry) {
-  b_.entries[tail_ & mask_] = entry;
-  ++tail_;
-}
 
 bool CompletionProducer::Publish() {
   published_ = tail_;

@@ -46,9 +46,10 @@ class SubmissionProducer {
   };
   std::optional<Slab> AllocateArguments(uint32_t bytes);
 
-  // Writes the next slot; the worker sees it after Publish(). Frees the arguments allocated since
-  // the last Push once the worker has taken the entry.
-  void Push(const SubmissionEntry& entry);
+  // The slot to fill next; Push() completes it, and the worker sees it after Publish(). Arguments
+  // allocated since the last Push are free again once the worker has taken the entry.
+  SubmissionEntry& Next() { return a_.entries[tail_ & mask_]; }
+  void Push();
 
   // Makes pushed entries visible. Returns whether the worker must be woken.
   [[nodiscard]] bool Publish();
@@ -80,6 +81,9 @@ class SubmissionConsumer {
   // client's indices are impossible or it has spent more credit than it has: the session must end.
   // Every entry returned must be answered by one completion.
   absl::StatusOr<size_t> Take(absl::Span<SubmissionEntry> out);
+
+  // Whether Take would find something: one load.
+  bool Ready() const;
 
   // Copies `out.size()` 8-byte words from the slab at byte `offset`.
   // Requires: offset is a multiple of 8 and the range lies inside the slab.
@@ -113,8 +117,9 @@ class CompletionProducer {
  public:
   CompletionProducer(const RegionA& a, const RegionB& b, const RingGeometry& geometry);
 
-  // Requires: answers an entry that was taken and not answered yet.
-  void Push(const CompletionEntry& entry);
+  // As SubmissionProducer. Requires: answers an entry that was taken and not answered yet.
+  CompletionEntry& Next() { return b_.entries[tail_ & mask_]; }
+  void Push() { ++tail_; }
   // As SubmissionProducer::Publish.
   [[nodiscard]] bool Publish();
   bool has_unpublished() const { return tail_ != published_; }
@@ -137,7 +142,6 @@ class CompletionConsumer {
   // Copies at most out.size() completions and gives their credit back. INTERNAL when the worker's
   // index is impossible.
   absl::StatusOr<size_t> Take(absl::Span<CompletionEntry> out);
-  // Whether Take would find something.
   bool Ready() const;
 
   [[nodiscard]] bool BeginSleep();

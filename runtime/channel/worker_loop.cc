@@ -24,6 +24,9 @@ constexpr uint64_t kStopId = ~uint64_t{0};
 // While busy, how often sockets are looked at. A look costs a system call.
 constexpr int64_t kEventInterval_ns = 50'000;
 
+// How often rings are looked at between looks at the clock and the device.
+constexpr int kLooks = 32;
+
 absl::Status AddToEpoll(int epoll, int fd, uint32_t events, uint64_t id) {
   epoll_event event{};
   event.events = events;
@@ -121,7 +124,7 @@ absl::Status WorkerLoop::Run() {
     if (worked) last_work_ns = now_ns;
     if (worked || idle <= absl::ZeroDuration() || now_ns - last_work_ns < spin_ns) {
       if (now_ns - last_events_ns < kEventInterval_ns) {
-        if (!worked) CpuRelax();
+        if (!worked && idle == absl::InfiniteDuration()) LookForEntries();
         continue;
       }
       HandleEvents(absl::ZeroDuration());
@@ -192,6 +195,16 @@ void WorkerLoop::ForEachRing(Function function) {
 
 void WorkerLoop::PublishRings() {
   ForEachRing([](WorkerRing& ring) { ring.Publish(); });
+}
+
+// Spins until a ring has entries, for a microsecond or so: nothing else is looked at, so that the
+// answer to the next entry starts at once.
+void WorkerLoop::LookForEntries() {
+  bool found = false;
+  for (int look = 0; look < kLooks && !found; ++look) {
+    CpuRelax();
+    ForEachRing([&](WorkerRing& ring) { found = found || ring.submissions().Ready(); });
+  }
 }
 
 void WorkerLoop::Sleep(absl::Duration at_most) {

@@ -75,6 +75,7 @@ class WorkerLoop {
 
   bool ServeRings();
   void PublishRings();
+  void LookForEntries();
   template <typename Function>
   void ForEachRing(Function function);
   void HandleEvents(absl::Duration timeout);

@@ -44,7 +44,8 @@ WorkerRing::WorkerRing(uint64_t id, const RingGeometry& geometry, uint64_t epoch
 
 void WorkerRing::Answer(uint64_t cookie, const Outcome& outcome) {
   FUSIOND_CHECK(in_flight() > 0);
-  completions_.Push(MakeCompletion(cookie, epoch_, outcome));
+  SetCompletion(cookie, epoch_, outcome, &completions_.Next());
+  completions_.Push();
 }
 
 void WorkerRing::Publish() {

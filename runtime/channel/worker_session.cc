@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/channel/entry.h"
@@ -232,35 +231,38 @@ absl::StatusOr<size_t> WorkerSession::ServeRing(const std::shared_ptr<WorkerRing
   batch_.resize(batch);
   FUSIOND_ASSIGN_OR_RETURN(size_t count, ring->submissions().Take(absl::MakeSpan(batch_)));
   if (count == 0) return count;
-  const int64_t taken_ns = base::MonotonicNanos();
-  for (size_t i = 0; i < count; ++i) ServeEntry(ring, batch_[i], taken_ns);
+  TakenTime taken;
+  for (size_t i = 0; i < count; ++i) ServeEntry(ring, batch_[i], &taken);
   return count;
 }
 
 void WorkerSession::ServeEntry(const std::shared_ptr<WorkerRing>& ring,
-                               const SubmissionEntry& entry, int64_t taken_ns) {
-  const Outcome refusal = [&] {
-    if (state_ == WorkerState::kDraining) return Refusal(CompletionCode::kDraining);
-    if (state_ == WorkerState::kLost) return Refusal(CompletionCode::kContextLost);
-    Outcome checked = CheckEntry(
-        entry, {ring->geometry().slab_bytes, limits_.stream_slots, negotiated_.features});
-    if (!checked.ok()) return checked;
-    if (entry.deadline_ns != 0 && static_cast<uint64_t>(taken_ns) >= entry.deadline_ns) {
-      return Refusal(CompletionCode::kDeadlineExceeded, CompletionReason::kDeadline,
-                     entry.deadline_ns, taken_ns);
-    }
-    switch (static_cast<Opcode>(entry.opcode)) {
-      case Opcode::kLaunch:
-        return StartLaunch(ring, entry, taken_ns);
-      case Opcode::kCopy:
-        return StartCopy(ring, entry, taken_ns);
-      case Opcode::kNop:
-        break;
-    }
-    ring->Answer(entry.cookie, Outcome());
-    return Outcome();
-  }();
+                               const SubmissionEntry& entry, TakenTime* taken) {
+  const Outcome refusal = StartEntry(ring, entry, taken);
   if (!refusal.ok()) ring->Answer(entry.cookie, refusal);
+}
+
+// OK when the entry has been answered or given to the device; otherwise its answer.
+Outcome WorkerSession::StartEntry(const std::shared_ptr<WorkerRing>& ring,
+                                  const SubmissionEntry& entry, TakenTime* taken) {
+  if (state_ == WorkerState::kDraining) return Refusal(CompletionCode::kDraining);
+  if (state_ == WorkerState::kLost) return Refusal(CompletionCode::kContextLost);
+  Outcome checked =
+      CheckEntry(entry, {ring->geometry().slab_bytes, limits_.stream_slots, negotiated_.features});
+  if (!checked.ok()) return checked;
+  if (entry.deadline_ns != 0 && static_cast<uint64_t>(taken->ns()) >= entry.deadline_ns) {
+    return Refusal(CompletionCode::kDeadlineExceeded, CompletionReason::kDeadline,
+                   entry.deadline_ns, static_cast<uint64_t>(taken->ns()));
+  }
+  switch (static_cast<Opcode>(entry.opcode)) {
+    case Opcode::kLaunch:
+      return StartLaunch(ring, entry, taken->ns());
+    case Opcode::kCopy:
+      return StartCopy(ring, entry, taken->ns());
+    case Opcode::kNop:
+      ring->Answer(entry.cookie, Outcome());
+  }
+  return Outcome();
 }
 
 Outcome WorkerSession::StartLaunch(const std::shared_ptr<WorkerRing>& ring,

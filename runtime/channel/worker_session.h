@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/channel/device.h"
 #include "runtime/channel/messages.h"
@@ -69,8 +70,18 @@ class WorkerSession : public std::enable_shared_from_this<WorkerSession> {
   absl::Status OnFreeBuffer(const ReceivedMessage& message);
   absl::Status OnGoodbye(const ReceivedMessage& message);
 
+  // When a batch was taken; asks the system once, and only if somebody wants to know.
+  class TakenTime {
+   public:
+    int64_t ns() { return ns_ != 0 ? ns_ : ns_ = base::MonotonicNanos(); }
+
+   private:
+    int64_t ns_ = 0;
+  };
   void ServeEntry(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,
-                  int64_t taken_ns);
+                  TakenTime* taken);
+  Outcome StartEntry(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,
+                     TakenTime* taken);
   Outcome StartLaunch(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,
                       int64_t taken_ns);
   Outcome StartCopy(const std::shared_ptr<WorkerRing>& ring, const SubmissionEntry& entry,

@@ -17,7 +17,8 @@ TEST(CompletionTest, StatusNamesReasonIndexLimitAndActual) {
   outcome.index = 2;
   outcome.limit = 4096;
   outcome.actual = 5000;
-  const CompletionEntry entry = MakeCompletion(7, 9, outcome);
+  CompletionEntry entry;
+  SetCompletion(7, 9, outcome, &entry);
   EXPECT_EQ(entry.cookie, 7u);
   EXPECT_EQ(entry.epoch, 9u);
   EXPECT_THAT(ToStatus(entry),

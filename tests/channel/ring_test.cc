@@ -71,20 +71,30 @@ SubmissionEntry Nop(uint64_t cookie) {
   return entry;
 }
 
-CompletionEntry Done(uint64_t cookie) { return MakeCompletion(cookie, 1, Outcome()); }
+CompletionEntry Done(uint64_t cookie) {
+  CompletionEntry entry;
+  SetCompletion(cookie, 1, Outcome(), &entry);
+  return entry;
+}
+
+template <typename Producer, typename Entry>
+void Push(Producer& producer, const Entry& entry) {
+  producer.Next() = entry;
+  producer.Push();
+}
 
 TEST(RingTest, IndexOverflowKeepsOrderAndContents) {
   Ends ends({4, 4096});
   ASSERT_GT(1000u, 0u - kFirstIndex) << "the loop must pass 2^32";
   for (uint64_t i = 0; i < 1000; i += 3) {
-    for (uint64_t j = i; j < i + 3; ++j) ends.submit.Push(Nop(j));
+    for (uint64_t j = i; j < i + 3; ++j) Push(ends.submit, Nop(j));
     EXPECT_FALSE(ends.submit.Publish()) << "nobody sleeps";
     SubmissionEntry taken[4];
     ASSERT_OK_AND_ASSIGN(size_t count, ends.take.Take(taken));
     ASSERT_EQ(count, 3u);
     for (uint64_t j = 0; j < 3; ++j) {
       EXPECT_EQ(taken[j].cookie, i + j);
-      ends.answer.Push(Done(i + j));
+      Push(ends.answer, Done(i + j));
     }
     EXPECT_FALSE(ends.answer.Publish());
     CompletionEntry reaped[4];
@@ -96,7 +106,7 @@ TEST(RingTest, IndexOverflowKeepsOrderAndContents) {
 
 TEST(RingTest, TakeStopsAtTheCallersBatch) {
   Ends ends({8, 4096});
-  for (uint64_t i = 0; i < 8; ++i) ends.submit.Push(Nop(i));
+  for (uint64_t i = 0; i < 8; ++i) Push(ends.submit, Nop(i));
   ASSERT_FALSE(ends.submit.Publish());
   SubmissionEntry taken[3];
   for (size_t expected : {3, 3, 2, 0}) {
@@ -107,7 +117,7 @@ TEST(RingTest, TakeStopsAtTheCallersBatch) {
 
 TEST(RingTest, EntriesAreInvisibleBeforePublish) {
   Ends ends({4, 4096});
-  ends.submit.Push(Nop(7));
+  Push(ends.submit, Nop(7));
   SubmissionEntry taken[1];
   ASSERT_OK_AND_ASSIGN(size_t count, ends.take.Take(taken));
   EXPECT_EQ(count, 0u);
@@ -116,13 +126,13 @@ TEST(RingTest, EntriesAreInvisibleBeforePublish) {
 TEST(RingTest, F30_UnreapedCompletionsKeepTheirCredit) {
   Ends ends({4, 4096});
   SubmissionEntry taken[4];
-  for (uint64_t i = 0; i < 4; ++i) ends.submit.Push(Nop(i));
+  for (uint64_t i = 0; i < 4; ++i) Push(ends.submit, Nop(i));
   ASSERT_FALSE(ends.submit.Publish());
   ASSERT_THAT(ends.take.Take(taken), IsOk());
-  for (uint64_t i = 0; i < 4; ++i) ends.answer.Push(Done(i));
+  for (uint64_t i = 0; i < 4; ++i) Push(ends.answer, Done(i));
   ASSERT_FALSE(ends.answer.Publish());
   // A fifth without reaping is a violation; after reaping one it would have been none.
-  ends.submit.Push(Nop(4));
+  Push(ends.submit, Nop(4));
   ASSERT_FALSE(ends.submit.Publish());
   EXPECT_THAT(ends.take.Take(taken),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit 4")));
@@ -141,7 +151,7 @@ TEST(RingTest, F32_ImpossibleIndicesEndTheSession) {
   }
   for (uint32_t head : {kFirstIndex - 1, kFirstIndex + 5, kFirstIndex + 0x80000000}) {
     Ends ends({4, 4096});
-    for (uint64_t i = 0; i < 4; ++i) ends.submit.Push(Nop(i));
+    for (uint64_t i = 0; i < 4; ++i) Push(ends.submit, Nop(i));
     ASSERT_FALSE(ends.submit.Publish());
     SubmissionEntry taken[4];
     ASSERT_THAT(ends.take.Take(taken), IsOk());
@@ -165,20 +175,20 @@ TEST(RingTest, SleeperIsWokenOncePerSleep) {
   SubmissionEntry taken[8];
   for (int round = 0; round < 3; ++round) {
     EXPECT_TRUE(ends.take.BeginSleep());
-    ends.submit.Push(Nop(0));
+    Push(ends.submit, Nop(0));
     EXPECT_TRUE(ends.submit.Publish());
-    ends.submit.Push(Nop(1));
+    Push(ends.submit, Nop(1));
     EXPECT_FALSE(ends.submit.Publish()) << "already woken";
     ends.take.EndSleep();
     ends.take.EndSleep();  // no effect
     ASSERT_THAT(ends.take.Take(taken), IsOk());
-    ends.answer.Push(Done(0));
-    ends.answer.Push(Done(1));
+    Push(ends.answer, Done(0));
+    Push(ends.answer, Done(1));
     ASSERT_FALSE(ends.answer.Publish());
     CompletionEntry reaped[2];
     ASSERT_THAT(ends.reap.Take(reaped), IsOk());
   }
-  ends.submit.Push(Nop(2));
+  Push(ends.submit, Nop(2));
   EXPECT_FALSE(ends.submit.Publish()) << "awake";
   EXPECT_FALSE(ends.take.BeginSleep()) << "an entry is there";
   ends.take.EndSleep();
@@ -191,11 +201,11 @@ TEST(RingTest, SlabGapAtItsEndIsUsableWhenNothingIsInUse) {
     auto slab = ends.submit.AllocateArguments(bytes);
     ASSERT_TRUE(slab.has_value()) << bytes;
     EXPECT_LE(slab->offset + bytes, 4096u);
-    ends.submit.Push(Nop(bytes));
+    Push(ends.submit, Nop(bytes));
     ASSERT_FALSE(ends.submit.Publish());
     ASSERT_THAT(ends.take.Take(taken), IsOk());
     ends.take.PublishHead();
-    ends.answer.Push(Done(bytes));
+    Push(ends.answer, Done(bytes));
     ASSERT_FALSE(ends.answer.Publish());
     CompletionEntry reaped[4];
     ASSERT_THAT(ends.reap.Take(reaped), IsOk());
@@ -233,7 +243,7 @@ TEST(RingTest, RandomSlabUseNeverOverwritesLiveArguments) {
           offset = slab->offset;
           for (uint32_t i = 0; i < bytes; i += 8) std::memcpy(slab->data + i, &value, 8);
         }
-        ends.submit.Push(Nop(value));
+        Push(ends.submit, Nop(value));
         ASSERT_FALSE(ends.submit.Publish());
         live.push_back({offset, bytes, value});
         ++unanswered;
@@ -249,7 +259,7 @@ TEST(RingTest, RandomSlabUseNeverOverwritesLiveArguments) {
           std::vector<uint64_t> words(expected.bytes / 8);
           ends.take.CopyArguments(expected.offset, absl::MakeSpan(words));
           for (uint64_t word : words) ASSERT_EQ(word, expected.value);
-          ends.answer.Push(Done(expected.value));
+          Push(ends.answer, Done(expected.value));
           --unanswered;
           ++unreaped;
         }
@@ -297,7 +307,7 @@ TEST(RingTest, SleepingBothSidesLosesNoWakeup) {
       }
       for (size_t i = 0; i < *count; ++i) {
         ASSERT_EQ(taken[i].cookie, expected);
-        ends.answer.Push(Done(expected++));
+        Push(ends.answer, Done(expected++));
       }
       ends.take.PublishHead();
       if (ends.answer.Publish()) Wake(wake_client.get());
@@ -306,7 +316,7 @@ TEST(RingTest, SleepingBothSidesLosesNoWakeup) {
   uint64_t submitted = 0, reaped = 0;
   while (reaped < kTotal) {
     while (submitted < kTotal && submitted - reaped < 16) {
-      ends.submit.Push(Nop(submitted++));
+      Push(ends.submit, Nop(submitted++));
       if (ends.submit.Publish()) Wake(wake_worker.get());
     }
     CompletionEntry out[7];
