@@ -1,7 +1,6 @@
 #include "compiler/nvrtc/locate.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <link.h>
 #include <sys/stat.h>
 
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -33,11 +33,11 @@ constexpr absl::string_view kLayouts[] = {"",
 
 std::vector<std::string> InstalledCudaFolders() {
   std::vector<std::string> versions;
-  glob_t found{};
-  if (::glob("/usr/local/cuda-*", 0, nullptr, &found) == 0) {
-    versions.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/local", error)) {
+    const std::string path = entry.path().string();
+    if (absl::StartsWith(path, "/usr/local/cuda-")) versions.push_back(path);
   }
-  ::globfree(&found);
   std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
     return ::strverscmp(a.c_str(), b.c_str()) > 0;
   });
@@ -46,7 +46,7 @@ std::vector<std::string> InstalledCudaFolders() {
 }
 
 std::string LoaderError() {
-  const char* text = ::dlerror();
+  const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): per thread in glibc
   return text == nullptr ? "unknown reason" : text;
 }
 
