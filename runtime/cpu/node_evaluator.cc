@@ -29,11 +29,18 @@ void Allocate(HostTensor& tensor, bool track_error) {
   if (track_error) tensor.error.assign(count, 0.0);
 }
 
-// f64 and integers reach the 16-bit types by way of f32, as on the device.
-double CastFloat(DType from, DType to, double value) {
+// Element `at` as a float of type `to`, rounded as the device does: integers once, but f64 and
+// integers reach the 16-bit types by way of f32.
+double ConvertToFloat(const HostTensor& tensor, int64_t at, DType to) {
+  if (!IsFloat(tensor)) {
+    const int64_t value = tensor.integers[at];
+    return to == DType::kDouble ? static_cast<double>(value)
+                                : RoundTo(to, static_cast<float>(value));
+  }
+  const double value = tensor.floats[at];
   const bool narrow = to == DType::kHalf || to == DType::kBFloat16;
-  const bool wide = from == DType::kDouble || !ir::IsFloatingPoint(from);
-  return RoundTo(to, narrow && wide ? static_cast<float>(value) : value);
+  return RoundTo(to,
+                 narrow && tensor.type.dtype == DType::kDouble ? static_cast<float>(value) : value);
 }
 
 // One operand of a pointwise node, read element by element in the op's compute type.
@@ -43,12 +50,8 @@ struct Operand {
   bool exact;  // double precision: no rounding on conversion
 
   double Float(int64_t at) const {
-    if (IsFloat(*tensor)) {
-      const double value = tensor->floats[at];
-      return exact ? value : RoundTo(compute, value);
-    }
-    const auto value = static_cast<double>(tensor->integers[at]);
-    return exact ? value : RoundTo(compute, value);
+    if (!exact) return ConvertToFloat(*tensor, at, compute);
+    return IsFloat(*tensor) ? tensor->floats[at] : static_cast<double>(tensor->integers[at]);
   }
   int64_t Integer(int64_t at) const {
     if (IsFloat(*tensor)) return FloatToInteger(tensor->floats[at], tensor->type.dtype, compute);
@@ -140,7 +143,9 @@ absl::Status NodeEvaluator::Run(absl::Span<HostTensor> results) {
       Fill(results[0]);
       return absl::OkStatus();
     case ir::OpClass::kPointwise:
-      return Pointwise(results[0]);
+      if (node_.op != Op::kCast) return Pointwise(results[0]);
+      Cast(results[0]);
+      return absl::OkStatus();
     case ir::OpClass::kReduction:
       if (node_.op == Op::kVar || node_.op == Op::kVarMean || node_.op == Op::kWelford) {
         Moments(results);
@@ -181,12 +186,37 @@ void NodeEvaluator::Fill(HostTensor& result) const {
   const DType dtype = result.type.dtype;
   const Operand value{operands_[0], dtype, options_.double_precision};
   if (IsFloat(result)) {
-    std::fill(result.floats.begin(), result.floats.end(),
-              options_.double_precision
-                  ? value.Float(0)
-                  : CastFloat(operands_[0]->type.dtype, dtype, value.Float(0)));
+    std::fill(result.floats.begin(), result.floats.end(), value.Float(0));
   } else {
     std::fill(result.integers.begin(), result.integers.end(), value.Integer(0));
+  }
+}
+
+// The only pointwise op whose result type is not derived from its compute type.
+void NodeEvaluator::Cast(HostTensor& result) const {
+  const HostTensor& operand = *operands_[0];
+  const DType from = operand.type.dtype, out = result.type.dtype;
+  const Operand source{&operand, IsFloat(result) ? out : from, options_.double_precision};
+  const auto count = static_cast<int64_t>(result.size());
+  for (int64_t i = 0; i < count; ++i) {
+    if (IsFloat(result)) {
+      result.floats[i] = source.Float(i);
+      if (options_.track_error) result.error[i] = source.Error(i);
+      continue;
+    }
+    if (!IsFloat(operand)) {
+      result.integers[i] = WrapInteger(operand.integers[i], out);
+      if (options_.track_error) result.error[i] = operand.error[i];
+      continue;
+    }
+    const double value = operand.floats[i];
+    result.integers[i] = FloatToInteger(value, from, out);
+    if (!options_.track_error) continue;
+    auto convert = [&](const double* v) {
+      return static_cast<double>(FloatToInteger(v[0], from, out));
+    };
+    const bool jumps = Spread(convert, &value, &operand.error[i], 1, convert(&value)) != 0;
+    result.error[i] = jumps ? kUndecided : 0;
   }
 }
 
@@ -207,37 +237,6 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
   const DType out = result.type.dtype;
   const bool track = options_.track_error;
   double values[kMaxOperands], errors[kMaxOperands];
-
-  // Cast: the only op whose result type is not derived from its compute type.
-  if (node_.op == Op::kCast) {
-    const DType from = operands_[0]->type.dtype;
-    const bool from_float = ir::IsFloatingPoint(from);
-    ForEachPoint(result.type.shape, strides, [&](size_t i, const auto& at) {
-      const double error = operands[0].Error(at[0]);
-      if (IsFloat(result)) {
-        const double value = operands[0].Float(at[0]);
-        result.floats[i] = options_.double_precision ? value : CastFloat(from, out, value);
-        const bool rounds = UnitRoundoff(out) > (from_float ? UnitRoundoff(from) : 0);
-        if (track) result.error[i] = error + (rounds ? RoundingError(out, value) : 0);
-        return;
-      }
-      auto convert = [&](const double* v) {
-        return static_cast<double>(FloatToInteger(v[0], from, out));
-      };
-      result.integers[i] = from_float ? FloatToInteger(operands[0].Float(at[0]), from, out)
-                                      : WrapInteger(operands_[0]->integers[at[0]], out);
-      if (!track) return;
-      if (!from_float) {
-        result.error[i] = error;
-        return;
-      }
-      values[0] = operands[0].Float(at[0]);
-      errors[0] = error;
-      const bool jumps = Spread(convert, values, errors, 1, convert(values)) != 0;
-      result.error[i] = jumps ? kUndecided : 0;
-    });
-    return absl::OkStatus();
-  }
 
   const bool in_float = ir::IsFloatingPoint(compute);
   if (!in_float) {

@@ -22,6 +22,7 @@ class NodeEvaluator {
  private:
   void Constant(HostTensor& result) const;
   void Fill(HostTensor& result) const;  // full: one scalar everywhere
+  void Cast(HostTensor& result) const;
   absl::Status Pointwise(HostTensor& result) const;
   void Reduce(absl::Span<HostTensor> results) const;
   void Moments(absl::Span<HostTensor> results) const;

@@ -157,28 +157,37 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   const int64_t terms = TermCount(shape, dims);
   const size_t count = results[0].floats.size();
   const auto n = static_cast<double>(terms);
+  const DType out = results[0].type.dtype;
+  // Integers are rounded to the result's type first.
+  auto term = [&](size_t i) {
+    return IsFloat(operand) || options_.double_precision
+               ? ElementAsDouble(operand, static_cast<int64_t>(i))
+               : static_cast<float>(operand.integers[i]);
+  };
+  auto term_error = [&](size_t i, double x) {
+    return operand.error[i] + (IsFloat(operand) ? 0 : RoundingError(out, x));
+  };
   std::vector<double> mean(count, 0.0), squares(count, 0.0), magnitude(count, 0.0),
       error(count, 0.0);
 
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
-    const double x = ElementAsDouble(operand, static_cast<int64_t>(i));
+    const double x = term(i);
     mean[at[1]] += x;
     magnitude[at[1]] += std::fabs(x);
-    if (options_.track_error) error[at[1]] += operand.error[i];
+    if (options_.track_error) error[at[1]] += term_error(i, x);
   });
   for (double& m : mean) m /= n;  // nan for no terms, as torch
   std::vector<double> square_error(count, 0.0);
-  const DType out = results[0].type.dtype;
   std::vector<double> mean_error(count, 0.0);
   for (size_t i = 0; i < count && options_.track_error; ++i) {
     mean_error[i] =
         (error[i] + SumError(out, terms, magnitude[i])) / n + RoundingError(out, mean[i]);
   }
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
-    const double d = ElementAsDouble(operand, static_cast<int64_t>(i)) - mean[at[1]];
+    const double x = term(i), d = x - mean[at[1]];
     squares[at[1]] += d * d;
     if (!options_.track_error) return;
-    const double e = operand.error[i] + mean_error[at[1]] + 2 * RoundingError(out, d);
+    const double e = term_error(i, x) + mean_error[at[1]] + 2 * RoundingError(out, d);
     square_error[at[1]] += (2 * std::fabs(d) + e) * e;
   });
   for (size_t i = 0; i < count && options_.track_error; ++i) {
