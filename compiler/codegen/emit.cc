@@ -1,5 +1,6 @@
 #include "compiler/codegen/emit.h"
 
+#include "compiler/codegen/column.h"
 #include "compiler/codegen/pointwise.h"
 #include "compiler/codegen/row_persistent.h"
 #include "runtime/base/check.h"
@@ -16,8 +17,9 @@ Emission Emit(const schedule::Region& region, const schedule::KernelSchedule& sc
       return EmitRowPersistent(region, schedule);
     case SchedulerId::kRowStream:
     case SchedulerId::kRowColumn:
-    case SchedulerId::kColumn:
       break;
+    case SchedulerId::kColumn:
+      return EmitColumn(region, schedule);
   }
   FUSIOND_CHECK(false);  // no scheduler proposes what has no emitter
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/column.h"
 #include "compiler/schedule/pointwise.h"
 #include "compiler/schedule/row_persistent.h"
 
@@ -13,6 +14,7 @@ namespace {
 const Scheduler* const kTable[] = {
     &PointwiseScheduler(),
     &RowPersistentScheduler(),
+    &ColumnScheduler(),
 };
 
 }  // namespace

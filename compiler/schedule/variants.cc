@@ -19,6 +19,12 @@ constexpr Variant kVariants[] = {
     {SchedulerId::kRowPersistent, "cta", "a row a CTA; every thread full"},
     {SchedulerId::kRowPersistent, "cta_masked", "a row a CTA; some vectors lie behind the row"},
     {SchedulerId::kRowPersistent, "cta_shifted", "a row a CTA; rows begin inside vectors"},
+    {SchedulerId::kColumn, "whole", "a tile's rows in one CTA; every thread has columns"},
+    {SchedulerId::kColumn, "whole_masked",
+     "a tile's rows in one CTA; some threads lie behind the columns"},
+    {SchedulerId::kColumn, "split", "rows cut, finalise kernel; every thread has columns"},
+    {SchedulerId::kColumn, "split_masked",
+     "rows cut, finalise kernel; some threads lie behind the columns"},
 };
 
 }  // namespace
