@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folde
 v1::CompileRequest Client::MakeRequest(const ir::Graph& graph, const std::string& target,
                                        absl::Span<const Layout> layouts, const Options& options) {
   v1::CompileRequest request;
-  *request.mutable_graph() = graph_proto::ToProto(graph);
+  request.set_graph(graph_proto::ToBytes(graph));
   request.set_target(target);
   for (const Layout& layout : layouts) {
     v1::InputLayout* to = request.add_inputs();

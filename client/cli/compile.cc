@@ -1,9 +1,9 @@
 // fusionctl compile, warm, explain, artifacts.
 #include <iostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/support.h"
-#include "compiler/import/graph_proto.h"
 #include "runtime/base/file.h"
 #include "runtime/base/status_macros.h"
 
@@ -97,7 +97,7 @@ int Warm(const Common& common, const std::vector<std::string>& files,
         client::Client::MakeRequest(loaded->graph, "", loaded->layouts, options);
     v1::WarmItem* item = request.add_items();
     item->set_name(file);
-    item->mutable_graph()->Swap(compile.mutable_graph());
+    item->set_graph(std::move(*compile.mutable_graph()));
     item->mutable_inputs()->Swap(compile.mutable_inputs());
     item->mutable_options()->swap(*compile.mutable_options());
   }

@@ -138,6 +138,14 @@ absl::Status CheckGuard(const Executable& executable, const Guard& guard,
   return CheckDimGuard(guard, inputs[guard.input]);
 }
 
+absl::Status CheckInputGuards(absl::Span<const Guard> guards, absl::Span<const TensorArg> inputs) {
+  static const Executable
+      no_outputs;  // with no outputs given, nothing of the executable is looked at
+  for (const Guard& guard : guards)
+    FUSIOND_RETURN_IF_ERROR(CheckGuard(no_outputs, guard, inputs, {}));
+  return absl::OkStatus();
+}
+
 absl::Status CheckGuards(const Executable& executable, absl::Span<const TensorArg> inputs,
                          absl::Span<const TensorArg> outputs) {
   for (const Guard& guard : executable.guards) {

@@ -36,6 +36,9 @@ absl::Status CheckInputs(const Executable& executable, absl::Span<const TensorAr
 // One guard; as CheckGuards.
 absl::Status CheckGuard(const Executable& executable, const Guard& guard,
                         absl::Span<const TensorArg> inputs, absl::Span<const TensorArg> outputs);
+// Guards held against the inputs alone: what says something about outputs passes. For whoever has
+// guards without their executable.
+absl::Status CheckInputGuards(absl::Span<const Guard> guards, absl::Span<const TensorArg> inputs);
 // OK when every guard on inputs holds; FAILED_PRECONDITION names the first that does not, with both
 // values. Guards on output addresses are checked when `outputs` is not empty.
 absl::Status CheckGuards(const Executable& executable, absl::Span<const TensorArg> inputs,

@@ -41,6 +41,24 @@ Formula FromProto(const v1::Formula& formula) {
   return Formula::FromTerms(terms);
 }
 
+void ToProto(const Guard& guard, v1::Guard* out) {
+  out->set_kind(static_cast<v1::Guard::Kind>(guard.kind));
+  out->set_input(guard.input);
+  out->set_dim(guard.dim);
+  if (guard.output) out->set_output(*guard.output);
+  out->set_value(guard.value);
+}
+
+Guard FromProto(const v1::Guard& from) {
+  Guard guard;
+  guard.kind = static_cast<Guard::Kind>(from.kind());
+  guard.input = from.input();
+  guard.dim = from.dim();
+  if (from.has_output()) guard.output = from.output();
+  guard.value = from.value();
+  return guard;
+}
+
 void ToProto(const KernelStep& step, v1::KernelStep* out) {
   out->set_image(step.image);
   out->set_entry(step.entry);
@@ -265,14 +283,7 @@ std::string Serialise(const Executable& executable) {
     for (const Formula& stride : output.strides) ToProto(stride, to->add_strides());
     if (output.alias_input) to->set_alias_input(*output.alias_input);
   }
-  for (const Guard& guard : executable.guards) {
-    v1::Guard* to = out.add_guards();
-    to->set_kind(static_cast<v1::Guard::Kind>(guard.kind));
-    to->set_input(guard.input);
-    to->set_dim(guard.dim);
-    if (guard.output) to->set_output(*guard.output);
-    to->set_value(guard.value);
-  }
+  for (const Guard& guard : executable.guards) ToProto(guard, out.add_guards());
   for (const Image& image : executable.images) {
     v1::Image* to = out.add_images();
     to->set_key(image.key.bytes.data(), image.key.bytes.size());
@@ -331,15 +342,7 @@ absl::StatusOr<Executable> Deserialise(absl::string_view bytes) {
     if (output.has_alias_input()) spec.alias_input = output.alias_input();
     e.outputs.push_back(std::move(spec));
   }
-  for (const v1::Guard& guard : from.guards()) {
-    Guard g;
-    g.kind = static_cast<Guard::Kind>(guard.kind());
-    g.input = guard.input();
-    g.dim = guard.dim();
-    if (guard.has_output()) g.output = guard.output();
-    g.value = guard.value();
-    e.guards.push_back(g);
-  }
+  for (const v1::Guard& guard : from.guards()) e.guards.push_back(FromProto(guard));
   for (const v1::Image& image : from.images()) {
     Image to;
     FUSIOND_ASSIGN_OR_RETURN(to.key, base::DigestFromBytes(image.key()));
@@ -372,6 +375,22 @@ absl::Status Validate(const Executable& e) {
   const int64_t alignment = e.workspace_alignment;
   return Rule(alignment > 0 && alignment <= 4096 && (alignment & (alignment - 1)) == 0,
               "workspace alignment (a power of two)", 4096, alignment);
+}
+
+std::string SerialiseGuards(const std::vector<Guard>& guards) {
+  v1::Guards out;
+  for (const Guard& guard : guards) ToProto(guard, out.add_guards());
+  return out.SerializeAsString();  // no map inside: the same guards give the same bytes
+}
+
+absl::StatusOr<std::vector<Guard>> DeserialiseGuards(absl::string_view bytes) {
+  v1::Guards from;
+  if (!from.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("guards: not a fusiond.v1.Guards");
+  }
+  std::vector<Guard> guards;
+  for (const v1::Guard& guard : from.guards()) guards.push_back(FromProto(guard));
+  return guards;
 }
 
 base::Digest ExecutableDigest(absl::string_view serialised) { return base::Sha256(serialised); }

@@ -3,6 +3,7 @@
 #define FUSIOND_RUNTIME_EXECUTABLE_SERIALISE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,9 @@ std::string Serialise(const Executable& executable);
 absl::StatusOr<Executable> Deserialise(absl::string_view bytes);
 // Every index in range, every formula well-formed, entry names and counts within limits.
 absl::Status Validate(const Executable& executable);
+// Guards alone, for the record that leads from a request to an executable.
+std::string SerialiseGuards(const std::vector<Guard>& guards);
+absl::StatusOr<std::vector<Guard>> DeserialiseGuards(absl::string_view bytes);
 // SHA-256 of the serialised form.
 base::Digest ExecutableDigest(absl::string_view serialised);
 

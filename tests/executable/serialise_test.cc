@@ -21,6 +21,13 @@ TEST(SerialiseTest, RoundTripKeepsEveryField) {
   EXPECT_EQ(Serialise(back), bytes);
 }
 
+TEST(SerialiseTest, GuardsAloneRoundTrip) {
+  const std::vector<Guard> guards = SampleExecutable().guards;
+  ASSERT_OK_AND_ASSIGN(std::vector<Guard> back, DeserialiseGuards(SerialiseGuards(guards)));
+  EXPECT_EQ(back, guards);
+  EXPECT_THAT(DeserialiseGuards("\xff\xff"), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(SerialiseTest, OtherVersionIsNamed) {
   Executable sample = SampleExecutable();
   sample.version = 7;
