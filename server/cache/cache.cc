@@ -74,18 +74,30 @@ RequestLookup Cache::Lookup(const KeyMaterial& request) {
     return lookup;
   }
   const RecordKey key = RecordKey::Of(lookup.key);
-  Tiers::Found found = tiers_.Find(key, &material);
+  TakeFound(tiers_.Find(key, &material), key, lookup);
+  if (lookup.state == LookupState::kHit) journal_.NoteHit(request.graph, lookup.key);
+  return lookup;
+}
+
+RequestLookup Cache::PeekRequest(const KeyMaterial& request) {
+  const std::string material = EncodeRequestMaterial(request);
+  RequestLookup lookup;
+  lookup.key = RequestKey{base::Sha256(material)};
+  const RecordKey key = RecordKey::Of(lookup.key);
+  TakeFound(tiers_.Peek(key, &material), key, lookup);
+  return lookup;
+}
+
+void Cache::TakeFound(const Tiers::Found& found, const RecordKey& key, RequestLookup& lookup) {
   if (found.record == nullptr) {
     if (found.reason == MissReason::kPending) lookup.state = LookupState::kPending;
-    return lookup;
+    return;
   }
   std::optional<RequestEntry> entry = Decode(key, *found.record);
-  if (!entry.has_value()) return lookup;
+  if (!entry.has_value()) return;
   lookup.state = LookupState::kHit;
   lookup.tier = found.tier;
   lookup.entry = *std::move(entry);
-  journal_.NoteHit(request.graph, lookup.key);
-  return lookup;
 }
 
 std::optional<RequestEntry> Cache::Decode(const RecordKey& key, const Record& record) {

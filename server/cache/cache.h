@@ -58,6 +58,8 @@ class Cache {
 
   // A hit counts in the journal.
   RequestLookup Lookup(const KeyMaterial& request);
+  // The same for whoever only wants to know: counts nowhere, and known failures are not looked at.
+  RequestLookup PeekRequest(const KeyMaterial& request);
   // The executable that some compile made of the same canonical graph.
   std::optional<Hit<base::Digest>> FindCanonical(const KeyMaterial& canonical);
   std::optional<Hit<std::shared_ptr<const std::string>>> FindImage(
@@ -113,6 +115,8 @@ class Cache {
   Committed CommitBatch(const RequestBinding& request, const base::Digest& executable,
                         uint64_t executable_bytes, std::vector<NewRecord> batch)
       ABSL_LOCKS_EXCLUDED(commit_mutex_);
+  // A request record, as found, into the answer of a look-up.
+  void TakeFound(const Tiers::Found& found, const RecordKey& key, RequestLookup& lookup);
   // The request's entry, decoded; counts and drops it if it does not decode.
   std::optional<RequestEntry> Decode(const RecordKey& key, const Record& record);
 
