@@ -1,0 +1,91 @@
+// ControlServer: control.sock. Accepts connections itself, learns the peer's uid, and hands each
+// connection to the grpc::Server of that identity.
+//
+// gRPC does not tell a handler who calls on a Unix socket; a server of its own for every identity
+// does, and gives each its own memory quota and connection limit. Servers of the callback API cost
+// no thread each.
+//
+// Thread-safety: thread-safe; one thread of its own accepts. Ownership: the logic, executor and
+// tracker outlive it.
+#ifndef FUSIOND_SERVER_CONTROL_CONTROL_SERVER_H_
+#define FUSIOND_SERVER_CONTROL_CONTROL_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/base/file.h"
+#include "runtime/base/mutex.h"
+#include "runtime/channel/socket.h"
+#include "server/service/service.h"
+
+namespace fusiond::server {
+
+struct ControlOptions {
+  size_t memory_per_identity = size_t{256} << 20;  // what gRPC may buffer
+  int connections_per_identity = 64;
+  int max_identities = 1024;
+  // A message of a graph at its limit, with its envelope.
+  int max_message_bytes = (16 << 20) + (1 << 20);
+};
+
+// Whether a peer may talk to this daemon at all, and who it then is.
+using Admission = std::function<absl::StatusOr<Identity>(const channel::PeerIdentity& peer)>;
+
+class ControlServer {
+ public:
+  ControlServer(const ControlOptions& options, channel::UnixListener listener, Admission admit,
+                FusiondLogic* logic, InlineExecutor* executor, CallTracker* tracker, CallLog log);
+  // As Stop without grace.
+  ~ControlServer();
+
+  // Starts accepting.
+  absl::Status Start();
+  // Health turns NOT_SERVING, nothing more is accepted.
+  void BeginDrain();
+  // Ends every server; calls still running are cancelled after `grace`.
+  void Stop(absl::Duration grace);
+
+  size_t connections() const;
+
+ private:
+  struct PerIdentity;
+
+  void AcceptLoop();
+  void Adopt(channel::AcceptedConnection connection);
+  absl::StatusOr<PerIdentity*> ServerFor(const Identity& identity)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ControlOptions options_;
+  channel::UnixListener listener_;
+  const Admission admit_;
+  FusiondLogic* const logic_;
+  InlineExecutor* const executor_;
+  CallTracker* const tracker_;
+  const CallLog log_;
+  base::UniqueFd epoll_;
+  base::UniqueFd stop_;
+
+  mutable base::Mutex mutex_;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<std::string, std::unique_ptr<PerIdentity>> servers_ ABSL_GUARDED_BY(mutex_);
+  // Our duplicate of each connection's descriptor, watched for hang-up; gRPC owns the original.
+  struct Watched {
+    base::UniqueFd fd;
+    std::string identity;
+  };
+  absl::flat_hash_map<uint64_t, Watched> watched_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_watched_ ABSL_GUARDED_BY(mutex_) = 2;  // 0 and 1 name the listener and stop_
+
+  std::thread thread_;
+};
+
+}  // namespace fusiond::server
+
+#endif  // FUSIOND_SERVER_CONTROL_CONTROL_SERVER_H_

@@ -1,0 +1,229 @@
+// fusiond: one binary, three roles. Without --role it is the supervisor
+// (server/lifecycle/daemon.h); --role=compile is a compile process (server/pool/compile_role.h),
+// --role=worker a worker or, with --probe, the device probe. The supervisor starts the others;
+// people start the supervisor.
+//
+// The environment is read here and nowhere below.
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/file.h"
+#include "runtime/base/framing.h"
+#include "runtime/channel/socket.h"
+#include "runtime/worker/worker_main.h"
+#include "server/devices/registry.h"
+#include "server/engine/plan_job.h"
+#include "server/lifecycle/daemon.h"
+#include "server/pool/compile_role.h"
+#include "server/process/child_process.h"
+#include "server/version.h"
+
+extern char** environ;
+
+namespace fusiond::server {
+namespace {
+
+Daemon* running_daemon = nullptr;  // for the signal handlers alone
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string DefaultSockets() {
+  if (::geteuid() == 0) return "/run/fusiond";
+  const std::string runtime = Environment("XDG_RUNTIME_DIR");
+  return runtime.empty() ? absl::StrCat("/tmp/fusiond-", ::geteuid()) : runtime + "/fusiond";
+}
+
+std::string DefaultState() {
+  if (::geteuid() == 0) return "/var/lib/fusiond";
+  const std::string cache = Environment("XDG_CACHE_HOME");
+  return (cache.empty() ? Environment("HOME") + "/.cache" : cache) + "/fusiond";
+}
+
+// What a worker inherits: what the CUDA driver reads, and how libraries are found.
+std::vector<std::string> WorkerEnvironment() {
+  std::vector<std::string> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string variable = *entry;
+    for (const char* prefix : {"CUDA_", "NVIDIA_", "LD_LIBRARY_PATH="}) {
+      if (variable.rfind(prefix, 0) == 0) kept.push_back(variable);
+    }
+  }
+  return kept;
+}
+
+void SetUpLog(const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt("fusiond");
+  // Under systemd the journal adds time and process.
+  logger->set_pattern(Environment("JOURNAL_STREAM").empty() ? "%Y-%m-%dT%H:%M:%S.%e%z %l %v"
+                                                            : "%v");
+  logger->set_level(spdlog::level::from_str(level));
+  spdlog::set_default_logger(logger);
+}
+
+void Log(const std::string& level, const std::string& line) {
+  spdlog::log(spdlog::level::from_str(level), "{}", line);
+}
+
+int RunCompile() {
+  const absl::Status status = RunCompileRole(RunPlanJob);
+  std::fprintf(stderr, "fusiond compile process: %s\n", status.ToString().c_str());
+  return kDaemonFailed;
+}
+
+int RunProbeRole(const std::string& driver) {
+  const absl::Status sent = base::WriteFrame(kChildSocket, ProbeHere(driver).SerializeAsString());
+  return sent.ok() ? kDaemonOk : kDaemonFailed;
+}
+
+int RunWorkerRole(const std::string& device, const std::string& driver) {
+  worker::WorkerOptions options;
+  options.device = device;
+  options.driver_path = driver;
+  options.adopt_socket.reset(kChildSocket);
+  absl::StatusOr<channel::ReceivedMessage> first =
+      channel::ReceiveMessage(kChildSocket, absl::Seconds(10));
+  if (!first.ok() || first->fds.size() != 1) {
+    std::fprintf(stderr, "fusiond worker: no socket for executables came\n");
+    return kDaemonFailed;
+  }
+  options.fetch_socket = std::move(first->fds[0]);
+  // SIGTERM asks for a drain; it is read by the loop, so that nothing runs in a handler.
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  sigprocmask(SIG_BLOCK, &term, nullptr);
+  base::UniqueFd drain(::signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK));
+  options.drain_fd = drain.get();
+  const int pid = ::getpid();
+  options.log = [pid, device](const std::string& line) {
+    std::fprintf(stderr, "worker pid=%d device=%s %s\n", pid, device.c_str(), line.c_str());
+  };
+  const absl::Status status = worker::RunWorker(std::move(options));
+  if (status.ok()) return kDaemonOk;
+  std::fprintf(stderr, "worker pid=%d device=%s ends: %s\n", pid, device.c_str(),
+               status.ToString().c_str());
+  return kDaemonFailed;
+}
+
+int ExitFor(const absl::Status& status) {
+  if (absl::IsAlreadyExists(status)) return kDaemonAddressInUse;
+  if (absl::IsAborted(status)) return kDaemonStateInUse;
+  return kDaemonFailed;
+}
+
+int RunSupervisor(const DaemonOptions& options) {
+  absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options, Log);
+  if (!daemon.ok()) {
+    Log("error", std::string(daemon.status().ToString()));
+    return ExitFor(daemon.status());
+  }
+  running_daemon = daemon->get();
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) {
+    signal == SIGHUP ? running_daemon->RequestProbe() : running_daemon->RequestStop();
+  };
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
+  (*daemon)->Run(
+      [&] {
+        Log("info", absl::StrCat("serving at ", options.sockets, ", cache in ", options.state));
+        sd_notify(0, "READY=1");
+      },
+      [] { sd_notify(0, "STOPPING=1"); });
+  signal(SIGTERM, SIG_DFL);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGHUP, SIG_IGN);
+  return kDaemonOk;
+}
+
+int Main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  DaemonOptions options;
+  options.version = kVersion;
+  options.sockets = DefaultSockets();
+  options.state = DefaultState();
+  options.worker_environment = WorkerEnvironment();
+  options.nvrtc_root_owned_only = ::geteuid() == 0;
+  std::string role, device = "cpu", log_level = "info";
+  bool probe = false, check = false, memory_only = false, service = false;
+  double drain_s = 5, compile_limit_s = 60;
+
+  CLI::App app{
+      "fusiond compiles tensor fusion graphs to GPU kernels once, keeps them, and launches them.\n"
+      "Exit codes: 0 stopped, 1 failed, 2 wrong usage, 3 another daemon listens there, 4 the state "
+      "folder is "
+      "in use."};
+  app.set_version_flag("--version", kVersion);
+  app.set_config("--config", "", "file with these options, one NAME=VALUE a line");
+  app.add_flag("--check-config", check, "check options and end");
+  app.add_option("--sockets", options.sockets, "folder for control.sock and channel.sock")
+      ->capture_default_str();
+  app.add_option("--state", options.state, "folder of the cache")->capture_default_str();
+  app.add_flag("--memory-only", memory_only, "keep nothing on disk");
+  app.add_flag("--service", service,
+               "admit every user that can open the sockets (mode 0660) instead of this one alone");
+  app.add_flag("--allow-network-fs", options.allow_network_fs,
+               "allow the state folder on NFS and the like");
+  app.add_option("--nvrtc", options.nvrtc_path,
+                 "libnvrtc to use; default: the loader's, then --nvrtc-folder");
+  app.add_option("--nvrtc-folder", options.nvrtc_folders, "folders to look for libnvrtc in");
+  app.add_flag("--nvrtc-any-owner,!--nvrtc-root-owned", options.nvrtc_root_owned_only,
+               "as root, also take a libnvrtc that root does not own")
+      ->default_val(options.nvrtc_root_owned_only);
+  app.add_option("--compile-processes", options.compile_processes,
+                 "0 = as many as processors and memory allow");
+  app.add_option("--compile-memory", options.compile_memory_bytes,
+                 "bytes that one compile process may use")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--compile-limit", compile_limit_s, "seconds that one compile may take")
+      ->capture_default_str();
+  app.add_option("--driver", options.driver_path, "libcuda to use");
+  app.add_option("--cache-memory", options.cache_memory_bytes, "bytes of the memory tier")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--drain", drain_s, "seconds that running calls get after SIGTERM")
+      ->capture_default_str();
+  app.add_option("--log-level", log_level, "debug, info, warning, error")->capture_default_str();
+  app.add_option("--role", role, "compile or worker; used by the daemon itself")->group("Internal");
+  app.add_option("--device", device, "of a worker")->group("Internal");
+  app.add_flag("--probe", probe, "of a worker: report devices and end")->group("Internal");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDaemonOk : kDaemonUsage;
+  }
+  if (role == "compile") return RunCompile();
+  if (role == "worker")
+    return probe ? RunProbeRole(options.driver_path) : RunWorkerRole(device, options.driver_path);
+  if (!role.empty()) {
+    std::fprintf(stderr, "fusiond: --role is compile or worker, not '%s'\n", role.c_str());
+    return kDaemonUsage;
+  }
+  if (memory_only) options.state.clear();
+  options.admit_all = service;
+  options.socket_mode = service ? 0660 : 0600;
+  options.drain_grace = absl::Seconds(drain_s);
+  options.compile_limit = absl::Seconds(compile_limit_s);
+  if (check) return kDaemonOk;
+  SetUpLog(log_level);
+  return RunSupervisor(options);
+}
+
+}  // namespace
+}  // namespace fusiond::server
+
+int main(int argc, char** argv) { return fusiond::server::Main(argc, argv); }

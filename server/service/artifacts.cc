@@ -1,0 +1,120 @@
+#include "server/service/artifacts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/executable/serialise.h"
+#include "server/engine/plan_job.h"
+
+namespace fusiond::server {
+namespace {
+
+constexpr const char* kKinds[] = {"ir", "schedule", "explanation", "cuda", "ptx", "sass"};
+
+bool Wants(const std::vector<std::string>& kinds, absl::string_view kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+// Collects artefacts until the last kernel's PTX is there. Used on the pool's thread alone.
+class Collector : public std::enable_shared_from_this<Collector> {
+ public:
+  Collector(std::vector<std::string> kinds, std::shared_ptr<const PreparedRequest> request,
+            std::string tenant, CompilePool* pool,
+            std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done)
+      : kinds_(std::move(kinds)),
+        request_(std::move(request)),
+        tenant_(std::move(tenant)),
+        pool_(pool),
+        done_(std::move(done)) {}
+
+  void Start() {
+    Submit(MakePlanJob(*request_, 0), [self = shared_from_this()](CompileOutcome outcome) {
+      if (!outcome.status.ok()) return self->done_(outcome.status);
+      self->Planned(outcome.reply.plan());
+    });
+  }
+
+ private:
+  void Planned(const internal::v1::PlanResult& plan) {
+    if (Wants(kinds_, "ir")) Add("ir", "canonical", plan.canonical_ir());
+    if (Wants(kinds_, "explanation")) Add("explanation", "plan", plan.explanation());
+    if (Wants(kinds_, "schedule")) {
+      absl::StatusOr<executable::Executable> skeleton = executable::Deserialise(plan.skeleton());
+      if (skeleton.ok()) Add("schedule", "plan", skeleton->provenance.schedule);
+    }
+    for (const internal::v1::KernelSource& source : plan.sources()) {
+      if (Wants(kinds_, "cuda")) Add("cuda", source.name(), source.text());
+    }
+    if (Wants(kinds_, "sass"))
+      Missing("sass", "the daemon runs no disassembler; use nvdisasm on a leased cubin");
+    if (!Wants(kinds_, "ptx") || plan.sources_size() == 0) return done_(std::move(response_));
+    left_ = plan.sources_size();
+    for (const internal::v1::KernelSource& source : plan.sources()) {
+      internal::v1::CompileJob job = MakeImageJob(source, *request_);
+      job.mutable_image()->set_want_ptx(true);
+      Submit(std::move(job),
+             [self = shared_from_this(), name = source.name()](CompileOutcome outcome) {
+               if (outcome.status.ok()) {
+                 self->Add("ptx", name, outcome.reply.image().ptx());
+               } else {
+                 self->Missing("ptx", absl::StrCat(name, ": ", outcome.status.message()));
+               }
+               if (--self->left_ == 0) self->done_(std::move(self->response_));
+             });
+    }
+  }
+
+  void Submit(internal::v1::CompileJob job, std::function<void(CompileOutcome)> done) {
+    CompileRequest request;
+    request.job = std::move(job);
+    request.tenant = tenant_;
+    absl::StatusOr<CompileJobId> id = pool_->Submit(std::move(request), done);
+    if (!id.ok()) done(FailedOutcome(id.status()));
+  }
+
+  void Add(const std::string& kind, const std::string& name, const std::string& contents) {
+    v1::GetArtifactsResponse::Artifact* artifact = response_.add_artifacts();
+    artifact->set_kind(kind);
+    artifact->set_name(name);
+    artifact->set_contents(contents);
+  }
+  void Missing(const std::string& kind, const std::string& why) {
+    v1::GetArtifactsResponse::Artifact* artifact = response_.add_artifacts();
+    artifact->set_kind(kind);
+    artifact->set_missing(why);
+  }
+
+  const std::vector<std::string> kinds_;
+  const std::shared_ptr<const PreparedRequest> request_;
+  const std::string tenant_;
+  CompilePool* const pool_;
+  const std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done_;
+  v1::GetArtifactsResponse response_;
+  int left_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> CheckArtifactKinds(
+    const v1::GetArtifactsRequest& request) {
+  std::vector<std::string> kinds(request.kinds().begin(), request.kinds().end());
+  for (const std::string& kind : kinds) {
+    if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kinds: '", kind, "' is none of ", absl::StrJoin(kKinds, ", ")));
+    }
+  }
+  if (kinds.empty()) kinds.assign(std::begin(kKinds), std::end(kKinds));
+  return kinds;
+}
+
+void MakeArtifacts(const std::vector<std::string>& kinds,
+                   std::shared_ptr<const PreparedRequest> request, const std::string& tenant,
+                   CompilePool* pool,
+                   std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done) {
+  std::make_shared<Collector>(kinds, std::move(request), tenant, pool, std::move(done))->Start();
+}
+
+}  // namespace fusiond::server

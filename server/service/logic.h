@@ -1,0 +1,102 @@
+// What the rpcs of fusiond.v1 do, free of gRPC's server, so that tests and sanitizers can call it.
+// The shell that gRPC calls is service.h.
+//
+// Thread-safety: thread-safe. Ownership: its parts outlive it.
+#ifndef FUSIOND_SERVER_SERVICE_LOGIC_H_
+#define FUSIOND_SERVER_SERVICE_LOGIC_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/fusiond/v1/service.pb.h"
+#include "runtime/base/clock.h"
+#include "server/cache/cache.h"
+#include "server/devices/registry.h"
+#include "server/engine/engine.h"
+#include "server/pool/compile_pool.h"
+
+namespace fusiond::server {
+
+// Who calls: the accepting socket's domain and the peer's uid.
+struct Identity {
+  std::string domain;  // folder of the socket
+  uint32_t uid = 0;
+  bool administrator = false;
+
+  std::string Name() const;  // "domain/uid", also the tenant of compile jobs
+};
+
+struct LogicOptions {
+  std::string version;
+  std::string cache_path;
+  ir::Limits limits;
+  int64_t max_warm_items = 65536;
+};
+
+// Fills what of a status others own: workers, leases.
+using StatusFiller = std::function<void(v1::StatusResponse&)>;
+
+class FusiondLogic {
+ public:
+  FusiondLogic(const LogicOptions& options, CompileEngine* engine, cache::Cache* cache,
+               CompilePool* pool, DeviceRegistry* devices, StatusFiller fill_status);
+
+  // The NVRTC identity that goes into keys; changes when a process finds another one.
+  void SetNvrtc(const std::string& identity);
+  void SetDraining() {
+    draining_.store(true, std::memory_order_release);
+  }  // pairs with the acquire in draining()
+  bool draining() const { return draining_.load(std::memory_order_acquire); }
+
+  using CompileCallback = std::function<void(absl::StatusOr<v1::CompileResponse>)>;
+  // Calls `done` once, now or later; the ticket is for CancelCompile.
+  CompileEngine::Flight::Ticket Compile(const v1::CompileRequest& request, const Identity& identity,
+                                        CompilePriority priority, CompileCallback done);
+  bool CancelCompile(const CompileEngine::Flight::Ticket& ticket) {
+    return engine_->Cancel(ticket);
+  }
+
+  // What Execute compiles: extents from its tensors, the executable inline.
+  absl::StatusOr<v1::CompileRequest> CompileRequestOf(const v1::ExecuteRequest& request) const;
+  // The device that Execute runs on.
+  absl::StatusOr<std::string> DeviceFor(const v1::ExecuteRequest& request) const;
+
+  // Compiled artefacts on the way to an executable; calls `done` once.
+  void GetArtifacts(const v1::GetArtifactsRequest& request, const Identity& identity,
+                    std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
+
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
+  v1::DevicesResponse Devices() const { return devices_->Get(); }
+  v1::StatusResponse Status() const;
+  v1::CacheStatsResponse CacheStats() const;
+  absl::StatusOr<v1::CacheListResponse> CacheList(const v1::CacheListRequest& request);
+  absl::StatusOr<v1::CacheEvictResponse> CacheEvict(const v1::CacheEvictRequest& request,
+                                                    const Identity& identity);
+
+  absl::StatusOr<std::shared_ptr<const PreparedRequest>> Prepare(
+      const v1::CompileRequest& request) const;
+  const LogicOptions& options() const { return options_; }
+
+ private:
+  KeyContext Keys() const;
+
+  const LogicOptions options_;
+  CompileEngine* const engine_;
+  cache::Cache* const cache_;
+  CompilePool* const pool_;
+  DeviceRegistry* const devices_;
+  const StatusFiller fill_status_;
+  const absl::Duration started_ = base::Clock::System().Now();
+  std::atomic<bool> draining_{false};
+
+  mutable base::Mutex mutex_;
+  std::string nvrtc_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fusiond::server
+
+#endif  // FUSIOND_SERVER_SERVICE_LOGIC_H_
