@@ -44,7 +44,8 @@ int Status(const Common& common) {
                   << "fallbacks   " << s.fallbacks() << "\n"
                   << "leases      " << s.leases() << "\n";
         for (const v1::StatusResponse::Worker& w : s.workers()) {
-          std::cout << "worker      " << w.device() << " for " << w.identity() << ", process " << w.pid() << "\n";
+          std::cout << "worker      " << w.device() << " for " << w.identity() << ", process "
+                    << w.pid() << "\n";
         }
         for (const std::string& degraded : s.degraded())
           std::cout << "degraded    " << degraded << "\n";
