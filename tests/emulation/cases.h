@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "tests/emulation/kernel_call.h"
 
 namespace fusiond::emulation {
@@ -27,10 +27,6 @@ struct Case {
 inline void PrintTo(const Case& the_case, std::ostream* out) { *out << the_case.name; }
 
 std::vector<Case> AllCases();
-
-// Emulate or RunOnGpu, with its options bound.
-using KernelRunner = std::function<absl::StatusOr<std::vector<std::string>>(
-    const std::vector<KernelCall>&, const std::vector<Tensor>&)>;
 
 // The result of the case with `body` for its own. ABORTED also where the answer is wrong.
 absl::Status RunCase(Case the_case, const std::string& body, const KernelRunner& runner);

@@ -206,6 +206,10 @@ absl::StatusOr<std::string> EmulatedText(absl::string_view text,
   }
   if (body.size() == text.size())
     return absl::InvalidArgumentError("a kernel's text begins with device files; this does not");
+  for (absl::string_view word : {"asm(", "asm volatile", "__shared__", "#include", "#define"}) {
+    if (absl::StrContains(body, word))
+      return absl::InvalidArgumentError(absl::StrCat("a kernel's body may not hold ", word));
+  }
   const auto lines = std::count(text.begin(), body.begin(), '\n');
   absl::StrAppend(&out, "#line ", lines + 1, " \"kernel.cu\"\n", body, "\n");
   for (const std::string& entry : entries) {

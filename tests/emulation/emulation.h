@@ -5,7 +5,7 @@
 //   std::string text = Prelude({"math.cuh", "sync.cuh"}) + body;
 //   ASSERT_OK_AND_ASSIGN(auto tensors, Emulate({{text, {.entry = "k", .threads = 128,
 //                                            .arguments = {In(0), In(1), Value(n)}}}},
-//                                          {Floats(x), Poison(4 * n)}));
+//                                          {Of(x), Poison(4 * n)}));
 //
 // Thread-safety: Emulate may be called from any thread, and from several processes at once.
 // Cost: 0.1 to 0.6 s of g++ the first time that a text is seen, then some milliseconds a run.
@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tests/emulation/cases.h"
 #include "tests/emulation/kernel_call.h"
 
 namespace fusiond::emulation {
@@ -40,7 +39,8 @@ std::vector<Interleaving> SixInterleavings();
 
 // Runs the chain of launches under every interleaving, from the same tensors each time. Returns
 // the tensors after it.
-// INVALID_ARGUMENT: a text that begins with no device file, or that g++ rejects (with its log).
+// INVALID_ARGUMENT: a text that begins with no device file, whose body holds what bodies may not
+//   (asm, __shared__, #include, #define), or that g++ rejects (with its log).
 // ABORTED: a fault in a kernel: a wrong meeting, an access out of bounds, a race, a deadlock,
 //   results that differ between interleavings; says where.
 // INTERNAL: the machinery itself.
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<std::string>> Emulate(std::vector<KernelCall> chain,
 // The C++ that stands for `text`, with a way in for each entry.
 absl::StatusOr<std::string> EmulatedText(absl::string_view text,
                                          const std::vector<std::string>& entries);
-// Emulate with its options bound, for RunCase.
+// Emulate with its options bound, for RunCase and RunExecutable.
 KernelRunner Emulator(RunOptions options = {});
 
 // Names of the helpers with an emulation of their own, by device file: for the test that compares

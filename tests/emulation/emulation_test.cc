@@ -74,6 +74,10 @@ TEST(EmulationTest, TextWithoutDeviceFilesIsRejected) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("device files")));
 }
 
+TEST(EmulationTest, BodyWithPtxIsRejected) {
+  EXPECT_THAT(Try("asm(\"\");"), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("asm")));
+}
+
 TEST(EmulationTest, RejectedTextComesBackWithItsLine) {
   // The line is that of the whole text, as its reader sees it.
   const std::string text = Text("x = nowhere;");

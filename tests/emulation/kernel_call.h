@@ -1,5 +1,5 @@
 // A launch of a kernel whose text is at hand, and the shorthand that tests write it in. Emulate
-// (emulation.h) and RunOnGpu (on_gpu.h) take the same.
+// (emulation.h) and Gpu (on_gpu.h) take the same.
 //
 // Thread-safety: values.
 #ifndef FUSIOND_TESTS_EMULATION_KERNEL_CALL_H_
@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "tests/emulation/runtime/job.h"
 
 namespace fusiond::emulation {
@@ -18,6 +20,11 @@ struct KernelCall {
   std::string text{};  // device files, then a body
   Launch launch;       // its `library` is not used
 };
+
+// Runs a chain of launches on tensors and returns the tensors after it: Emulator (emulation.h) or a
+// Gpu (on_gpu.h).
+using KernelRunner = std::function<absl::StatusOr<std::vector<std::string>>(
+    const std::vector<KernelCall>&, const std::vector<Tensor>&)>;
 
 // Arguments.
 inline Argument In(int tensor, uint64_t byte_offset = 0) { return {tensor, byte_offset, ""}; }

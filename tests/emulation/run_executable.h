@@ -13,7 +13,7 @@
 #include "runtime/executable/binding.h"
 #include "runtime/executable/device_info.h"
 #include "runtime/executable/executable.h"
-#include "tests/emulation/cases.h"
+#include "tests/emulation/kernel_call.h"
 
 namespace fusiond::emulation {
 
