@@ -84,6 +84,13 @@ class Cache {
 
   // ---- Administration ----
 
+  // What is known of one request, by its key alone.
+  std::optional<RequestInfo> FindRequest(const RequestKey& key);
+  // The source text and options that an image was compiled from.
+  std::optional<ImageKeyMaterial> FindImageMaterial(const ImageKey& key);
+  // The graph with that hash as some client sent it. Of the store alone.
+  std::optional<std::string> FindGraph(const base::Digest& hash);
+
   // Requests in the order of their keys above `after`, at most `limit` (and kMaxPage) a page.
   static constexpr size_t kMaxPage = 1000;
   absl::StatusOr<RequestPage> List(const std::optional<RequestKey>& after, size_t limit);

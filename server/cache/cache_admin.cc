@@ -36,6 +36,30 @@ JournalEntry Cache::ReadJournal(const base::Digest& graph, const RequestKey& key
   return journal_.Read(graph, key);
 }
 
+std::optional<RequestInfo> Cache::FindRequest(const RequestKey& key) {
+  const RecordKey record_key = RecordKey::Of(key);
+  Tiers::Found found = tiers_.Peek(record_key);
+  if (found.record == nullptr) return std::nullopt;
+  absl::StatusOr<KeyMaterial> material = DecodeRequestMaterial(found.record->material);
+  std::optional<RequestEntry> entry = Decode(record_key, *found.record);
+  if (!material.ok() || !entry.has_value()) return std::nullopt;
+  JournalEntry journal = ReadJournal(material->graph, key);
+  const bool pinned = Pinned(*entry);
+  return RequestInfo{key, *std::move(material), *std::move(entry), journal, pinned};
+}
+
+std::optional<ImageKeyMaterial> Cache::FindImageMaterial(const ImageKey& key) {
+  Tiers::Found found = tiers_.Peek(RecordKey::Of(key));
+  if (found.record == nullptr) return std::nullopt;
+  absl::StatusOr<ImageKeyMaterial> material = DecodeImageMaterial(found.record->material);
+  return material.ok() ? std::optional(*std::move(material)) : std::nullopt;
+}
+
+std::optional<std::string> Cache::FindGraph(const base::Digest& hash) {
+  Tiers::Found found = tiers_.Peek(RecordKey::Graph(hash));
+  return found.record != nullptr ? std::optional(found.record->payload) : std::nullopt;
+}
+
 absl::StatusOr<RequestPage> Cache::List(const std::optional<RequestKey>& after, size_t limit) {
   std::optional<RecordKey> start;
   if (after.has_value()) start = RecordKey::Of(*after);
@@ -45,15 +69,9 @@ absl::StatusOr<RequestPage> Cache::List(const std::optional<RequestKey>& after, 
   RequestPage page;
   if (keys.size() == limit) page.next = RequestKey{keys.back().first()};
   for (const RecordKey& key : keys) {
-    Tiers::Found found = tiers_.Peek(key);
-    if (found.record == nullptr) continue;  // gone since the keys were read, or damaged
-    absl::StatusOr<KeyMaterial> material = DecodeRequestMaterial(found.record->material);
-    std::optional<RequestEntry> entry = Decode(key, *found.record);
-    if (!material.ok() || !entry.has_value()) continue;
-    const RequestKey request{key.first()};
-    JournalEntry journal = ReadJournal(material->graph, request);
-    const bool pinned = Pinned(*entry);
-    page.requests.push_back({request, *std::move(material), *std::move(entry), journal, pinned});
+    // Nothing when it has gone since the keys were read, or is damaged.
+    std::optional<RequestInfo> info = FindRequest(RequestKey{key.first()});
+    if (info.has_value()) page.requests.push_back(*std::move(info));
   }
   return page;
 }

@@ -14,7 +14,6 @@
 #ifndef FUSIOND_SERVER_CACHE_KEYS_H_
 #define FUSIOND_SERVER_CACHE_KEYS_H_
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -37,7 +36,10 @@ struct TypedKey {
   base::Digest digest;
 
   std::string Hex() const { return digest.Hex(); }
-  auto operator<=>(const TypedKey&) const = default;
+  bool operator==(const TypedKey& other) const { return digest == other.digest; }
+  bool operator<(const TypedKey& other) const {
+    return digest.View().compare(other.digest.View()) < 0;
+  }
   template <typename H>
   friend H AbslHashValue(H h, const TypedKey& key) {
     return H::combine(std::move(h), key.digest);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/check.h"
 #include "runtime/base/crc32c.h"
@@ -52,7 +53,7 @@ base::Digest DigestAt(absl::string_view bytes, size_t offset) {
 }  // namespace
 
 std::optional<RecordKind> RecordKindFromByte(uint8_t byte) {
-  if (kRecordKinds.find(static_cast<char>(byte)) == absl::string_view::npos) return std::nullopt;
+  if (!absl::StrContains(kRecordKinds, static_cast<char>(byte))) return std::nullopt;
   return static_cast<RecordKind>(byte);
 }
 

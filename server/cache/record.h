@@ -58,7 +58,8 @@ class RecordKey {
   base::Digest second() const;  // Requires: kind() == kJournal.
   const std::string& bytes() const { return bytes_; }
 
-  auto operator<=>(const RecordKey&) const = default;
+  bool operator==(const RecordKey& other) const { return bytes_ == other.bytes_; }
+  bool operator<(const RecordKey& other) const { return bytes_.compare(other.bytes_) < 0; }
   template <typename H>
   friend H AbslHashValue(H h, const RecordKey& key) {
     return H::combine(std::move(h), key.bytes_);

@@ -159,12 +159,9 @@ class SingleFlight {
   void OnAbandoned(const std::shared_ptr<Flight>& flight, std::function<void()> abandoned) {
     {
       base::MutexLock lock(&mutex_);
-      if (!flight->over) {
-        flight->abandoned = std::move(abandoned);
-        return;
-      }
+      if (!flight->over) flight->abandoned = std::exchange(abandoned, nullptr);
     }
-    abandoned();
+    if (abandoned) abandoned();
   }
 
   mutable base::Mutex mutex_;

@@ -39,7 +39,7 @@ absl::string_view Name(MissReason reason) {
   return "unknown";
 }
 
-Tiers::Found Tiers::Peek(const RecordKey& key, const std::string* material) {
+Tiers::Found Tiers::Read(const RecordKey& key, const std::string* material, bool keep) {
   auto fits = [&](const Record& record) {
     return material == nullptr || record.material == *material;
   };
@@ -63,12 +63,16 @@ Tiers::Found Tiers::Peek(const RecordKey& key, const std::string* material) {
     return {nullptr, Tier::kDisk, MissReason::kBadRecord};
   }
   record = std::make_shared<const Record>(*std::move(stored));
-  if (memory_.PutIfAbsent(key, record) && changes_.load() != changes) memory_.Remove(key);
+  if (keep && memory_.PutIfAbsent(key, record) && changes_.load() != changes) memory_.Remove(key);
   return {std::move(record), Tier::kDisk};
 }
 
+Tiers::Found Tiers::Peek(const RecordKey& key, const std::string* material) {
+  return Read(key, material, false);
+}
+
 Tiers::Found Tiers::Find(const RecordKey& key, const std::string* material) {
-  Found found = Peek(key, material);
+  Found found = Read(key, material, true);
   Counters& counters = counters_[IndexOf(key.kind())];
   if (found.record == nullptr) {
     Count(counters.misses[static_cast<size_t>(found.reason)]);

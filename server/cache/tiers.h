@@ -56,7 +56,7 @@ class Tiers {
   };
   // Compares `material` unless it is null. Counted by the kind of `key`.
   Found Find(const RecordKey& key, const std::string* material);
-  // The same, not counted.
+  // The same, but not counted, and what the store had is not kept in memory.
   Found Peek(const RecordKey& key, const std::string* material = nullptr);
   // Counts and drops a record that Find returned and that turned out to be damaged.
   void ReportBad(const RecordKey& key);
@@ -83,6 +83,7 @@ class Tiers {
     std::array<std::atomic<uint64_t>, kMissReasons> misses{};
   };
 
+  Found Read(const RecordKey& key, const std::string* material, bool keep);
   static size_t IndexOf(RecordKind kind) { return kRecordKinds.find(static_cast<char>(kind)); }
 
   MemoryTier memory_;

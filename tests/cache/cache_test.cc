@@ -242,6 +242,23 @@ TEST_F(CacheTest, F16_FailureIsAnsweredUntilItExpiresOrACompileSucceeds) {
   EXPECT_EQ(StateOf(1), LookupState::kHit);
 }
 
+TEST_F(CacheTest, RequestSourceAndGraphAreFoundByKeyAlone) {
+  Commit(1);
+  Start();
+  const RequestKey key = RequestKeyOf(SampleMaterial(1));
+  std::optional<RequestInfo> info = cache_->FindRequest(key);
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->key, key);
+  EXPECT_EQ(info->material, SampleMaterial(1));
+  EXPECT_EQ(info->entry.variants[0].executable, DigestOf(1));
+  EXPECT_EQ(cache_->FindImageMaterial(ImageKeyOf(SampleImage(1))), SampleImage(1));
+  EXPECT_EQ(cache_->FindGraph(SampleMaterial(1).graph), "graph bytes 1");
+  EXPECT_FALSE(cache_->FindRequest(RequestKeyOf(SampleMaterial(2))).has_value());
+  EXPECT_EQ(cache_->FindImageMaterial(ImageKeyOf(SampleImage(2))), std::nullopt);
+  EXPECT_EQ(cache_->FindGraph(SampleMaterial(2).graph), std::nullopt);
+  EXPECT_EQ(cache_->Stats().memory.entries, 0u);  // looking around keeps nothing
+}
+
 TEST_F(CacheTest, ListPagesThroughAllRequests) {
   for (int i = 0; i < 10; ++i) Commit(i);
   StateOf(3);

@@ -108,7 +108,8 @@ TEST(CacheCrashTest, F02_KilledAtAnyInstantEntriesAreAbsentOrComplete) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937 random(seed);
-  const int rounds = std::getenv("FUSIOND_NIGHTLY") != nullptr ? 400 : 25;
+  const char* nightly = std::getenv("FUSIOND_NIGHTLY");  // NOLINT(concurrency-mt-unsafe): alone
+  const int rounds = nightly != nullptr ? 400 : 25;
   testing::TempFolder folder;
   int committed = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -75,7 +75,7 @@ class FakeStore : public Store {
     std::vector<RecordKey> keys;
     for (const auto& [key, record] : disk_.records) {
       if (keys.size() == limit) break;
-      if (key.kind() == kind && (!after.has_value() || key > *after) &&
+      if (key.kind() == kind && (!after.has_value() || *after < key) &&
           absl::StartsWith(absl::string_view(key.bytes()).substr(1), prefix)) {
         keys.push_back(key);
       }

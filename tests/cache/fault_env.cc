@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
+
 namespace fusiond::cache {
 
 class FaultEnv::File : public leveldb::WritableFile {
@@ -85,7 +87,7 @@ void FaultEnv::Synced(const std::string& name) {
 leveldb::Status FaultEnv::NewSequentialFile(const std::string& name,
                                             leveldb::SequentialFile** file) {
   const std::filesystem::path path(name);
-  if (path.filename().string().rfind("MANIFEST", 0) == 0 &&
+  if (absl::StartsWith(path.filename().string(), "MANIFEST") &&
       std::filesystem::exists(path.parent_path() / kPoison)) {
     return leveldb::Status::Corruption("poisoned manifest");
   }

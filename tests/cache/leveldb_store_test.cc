@@ -11,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "leveldb/write_batch.h"
 #include "runtime/base/file.h"
@@ -260,7 +261,7 @@ TEST_F(LevelDbStoreTest, F01_F03_FlippedBytesInDataBaseFilesNeverGiveAWrongAnswe
 TEST_F(LevelDbStoreTest, F03_LostManifestIsRepaired) {
   { ASSERT_THAT(Put(*Open(), 1, Small(1)), IsOk()); }
   for (const auto& entry : std::filesystem::directory_iterator(folder() + "/db")) {
-    if (entry.path().filename().string().rfind("MANIFEST", 0) == 0) {
+    if (absl::StartsWith(entry.path().filename().string(), "MANIFEST")) {
       std::filesystem::resize_file(entry.path(), 3);
     }
   }
