@@ -52,7 +52,9 @@ std::vector<int> CarriedDims(const ir::Node& node, int operand_rank, int result_
 Axes::Axes(const ir::Graph& graph)
     : graph_(graph), first_(graph.value_count() + 1), barrier_(graph.nodes().size(), false) {
   for (size_t id = 0; id < graph.value_count(); ++id) {
-    first_[id + 1] = first_[id] + graph.type(static_cast<ValueId>(id)).shape.size();
+    const ir::Dims& shape = graph.type(static_cast<ValueId>(id)).shape;
+    first_[id + 1] = first_[id] + shape.size();
+    for (const int64_t extent : shape) counts_.push_back(extent != 1);
   }
   std::vector<bool> cyclic;
   if (Solve(cyclic)) return;
@@ -84,6 +86,7 @@ size_t Axes::Find(size_t element) {
 }
 
 void Axes::Join(size_t a, size_t b) {
+  if (!Counts(a) || !Counts(b)) return;
   a = Find(a);
   b = Find(b);
   if (a != b) parent_[std::max(a, b)] = std::min(a, b);
@@ -118,38 +121,47 @@ bool Axes::Solve(std::vector<bool>& cyclic) {
   for (size_t e = 0; e < elements; ++e) parent_[e] = e;
   for (NodeId id = 0; id < graph_.nodes().size(); ++id) JoinNode(id);
 
-  // Left of: every axis is numbered after the one to its right, in a value.
-  std::vector<absl::InlinedVector<size_t, 2>> left(elements);
+  // Every axis is numbered after the one to its right in a value.
+  struct Left {
+    size_t element;
+    int distance;
+  };
+  std::vector<absl::InlinedVector<Left, 2>> left(elements);
   std::vector<uint32_t> waiting(elements);
+  axis_.assign(elements, kNone);
   for (size_t id = 0; id + 1 < first_.size(); ++id) {
-    for (size_t e = first_[id]; e + 1 < first_[id + 1]; ++e) {
-      left[Find(e + 1)].push_back(Find(e));
-      ++waiting[Find(e)];
+    std::optional<size_t> right;
+    for (size_t e = first_[id + 1]; e-- > first_[id];) {
+      if (!Counts(e)) continue;
+      if (right) {
+        left[Find(*right)].push_back({Find(e), static_cast<int>(*right - e)});
+        ++waiting[Find(e)];
+      }
+      axis_[Find(e)] = std::max(axis_[Find(e)], static_cast<int>(first_[id + 1] - 1 - e));
+      right = e;
     }
   }
   std::vector<size_t> ready;
   for (size_t e = 0; e < elements; ++e) {
-    if (Find(e) == e && waiting[e] == 0) ready.push_back(e);
+    if (Counts(e) && Find(e) == e && waiting[e] == 0) ready.push_back(e);
   }
-  axis_.assign(elements, 0);
   std::vector<bool> done(elements, false);
-  bool fits = true;
   while (!ready.empty()) {
     const size_t e = ready.back();
     ready.pop_back();
     done[e] = true;
-    fits = fits && axis_[e] < ir::kMaxRank;
-    for (const size_t next : left[e]) {
-      axis_[next] = std::max(axis_[next], axis_[e] + 1);
-      if (--waiting[next] == 0) ready.push_back(next);
+    for (const Left& next : left[e]) {
+      axis_[next.element] = std::max(axis_[next.element], axis_[e] + next.distance);
+      if (--waiting[next.element] == 0) ready.push_back(next.element);
     }
   }
   cyclic.assign(elements, false);
-  bool solved = fits;
+  bool solved = true;
   for (size_t e = 0; e < elements; ++e) {
-    cyclic[e] = !done[Find(e)] || axis_[Find(e)] >= ir::kMaxRank;
-    solved = solved && !cyclic[e];
+    if (!Counts(e)) continue;
     axis_[e] = axis_[Find(e)];
+    cyclic[e] = !done[Find(e)] || axis_[e] >= ir::kMaxRank;
+    solved = solved && !cyclic[e];
   }
   return solved;
 }

@@ -34,26 +34,6 @@ struct AttributeHasher {
   }
 };
 
-bool IsCommutative(Op op) {
-  switch (op) {
-    case Op::kAdd:
-    case Op::kBitwiseAnd:
-    case Op::kBitwiseOr:
-    case Op::kBitwiseXor:
-    case Op::kEq:
-    case Op::kGcd:
-    case Op::kLogicalAnd:
-    case Op::kLogicalOr:
-    case Op::kMaximum:
-    case Op::kMinimum:
-    case Op::kMul:
-    case Op::kNe:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // An input, or views of one: what the caller gets back may be the input's own memory.
 bool IsInputView(const ir::Graph& graph, ValueId value) {
   while (ir::Info(graph.producer(value).op).op_class == ir::OpClass::kShape) {
@@ -82,6 +62,26 @@ ir::Attributes Normalised(Op op, ir::Attributes attributes) {
 }
 
 }  // namespace
+
+bool IsCommutative(Op op) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kBitwiseAnd:
+    case Op::kBitwiseOr:
+    case Op::kBitwiseXor:
+    case Op::kEq:
+    case Op::kGcd:
+    case Op::kLogicalAnd:
+    case Op::kLogicalOr:
+    case Op::kMaximum:
+    case Op::kMinimum:
+    case Op::kMul:
+    case Op::kNe:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // The finaliser of SplitMix64 over a running sum.
 uint64_t Mix(uint64_t hash, uint64_t value) {
@@ -192,9 +192,15 @@ absl::StatusOr<ValueId> Builder::Add(Op op, absl::Span<const ValueId> operands,
 ir::Graph Builder::Finish(const ir::Graph& like, absl::Span<const ValueId> renamed) && {
   for (const ir::Output& output : like.outputs()) {
     ValueId value = renamed[output.value];
-    const bool same_memory =
-        IsInputView(like, output.value) && like.type(output.value) == graph_.type(value);
-    if (IsInputView(graph_, value) && !same_memory) value = Copied(value);
+    const bool same_type = like.type(output.value) == graph_.type(value);
+    if (!same_type) {
+      // Repeated in memory where the output was not: an expand that lost what stood behind it.
+      const absl::StatusOr<ValueId> copy = Add(Op::kSet, {value});
+      FUSIOND_CHECK(copy.ok());
+      value = *copy;
+    } else if (IsInputView(graph_, value) && !IsInputView(like, output.value)) {
+      value = Copied(value);
+    }
     graph_.AddOutput(value, output.alias_input);
   }
   graph_.Compact();

@@ -25,6 +25,7 @@ uint64_t Mix(uint64_t hash, uint64_t value);
 uint64_t HashAttributes(const ir::Attributes& attributes);
 // As ==, but tells 0.0 from -0.0.
 bool SameAttributes(const ir::Attributes& a, const ir::Attributes& b);
+bool IsCommutative(ir::Op op);
 // Bit a: the value's extent at axis a, counted from the right, is not 1.
 uint8_t AxesOf(const ir::Type& type);
 // Equal nodes, inputs and outputs, id by id. Requires: both compacted.

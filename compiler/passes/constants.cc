@@ -129,6 +129,7 @@ std::optional<Number> ConvertConstant(Number number, DType from, DType to) {
     return std::visit([](auto value) { return Number(value != 0); }, number);
   }
   double value = AsDouble(number);
+  if (ir::IsFloatingPoint(from)) value = ConstantOf(from, value);
   if (from == DType::kFloat) value = static_cast<float>(value);
   if (ir::IsFloatingPoint(to)) {
     // f64 and integers reach the 16-bit types by way of f32.

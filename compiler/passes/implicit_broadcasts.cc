@@ -27,12 +27,14 @@ AxisList RightAligned(int rank) {
   return axes;
 }
 
-// A value of the new graph and the axes of its dims; kNone for an extent of 1 that stands nowhere.
+// A value of the new graph and where its dims stand, counted from the right; kNone for those of
+// extent 1.
 struct Placed {
   ValueId value;
   AxisList axes;
 };
-constexpr int kNone = -1;
+constexpr int kNone = Axes::kNone;
+constexpr int kMaxRuns = 4;
 
 class Sinker {
  public:
@@ -159,9 +161,12 @@ class Sinker {
       }
       return absl::OkStatus();
     }
-    const std::vector<int64_t>& dims = node.attributes.Ints(AttributeKey::kDims);
-    if (dims.empty()) return KeepElement(node);
     const AxisList operand_axes = axes_.Of(operand);
+    std::vector<int64_t> dims;  // without extents of 1
+    for (const int64_t d : node.attributes.Ints(AttributeKey::kDims)) {
+      if (operand_axes[d] != kNone) dims.push_back(d);
+    }
+    if (dims.empty()) return KeepElement(id);
     FUSIOND_ASSIGN_OR_RETURN(const ValueId repeated, Repeat(operand, dims, operand_axes));
     const int rank = to().type(repeated).rank();
     std::vector<int64_t> reduced;
@@ -176,14 +181,18 @@ class Sinker {
     return absl::OkStatus();
   }
 
-  // A reduction of a tensor of rank 0.
-  absl::Status KeepElement(const ir::Node& node) {
-    const ValueId value = renamed_[node.operands[0]];
+  // A reduction over extents of 1.
+  absl::Status KeepElement(NodeId id) {
+    const ir::Node& node = from_.node(id);
     const ir::DType dtype = from_.type(node.results[0]).dtype;
-    renamed_[node.results[0]] = value;
-    if (to().type(value).dtype == dtype) return absl::OkStatus();
-    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]],
-                             builder_.Add(Op::kCast, {value}, {{AttributeKey::kDtype, dtype}}));
+    ValueId& result = renamed_[node.results[0]];
+    result = renamed_[node.operands[0]];
+    if (to().type(result).dtype != dtype) {
+      FUSIOND_ASSIGN_OR_RETURN(result,
+                               builder_.Add(Op::kCast, {result}, {{AttributeKey::kDtype, dtype}}));
+    }
+    if (!axes_.IsBarrier(id)) return absl::OkStatus();
+    FUSIOND_ASSIGN_OR_RETURN(result, Carry(node, result, axes_.Of(node.operands[0])));
     return absl::OkStatus();
   }
 
@@ -231,7 +240,7 @@ class Sinker {
       if (d < shape.size() && shape[d] == 1) continue;
       const int right = d < shape.size() ? placed.axes[d] : -1;
       const auto have = static_cast<int>(d - gap);
-      int want = have;
+      int want = std::min(have, ir::kMaxRank - 1 - right);
       if (left || rank) want = left.value_or(rank.value_or(0)) - right - 1;
       for (int i = want; i < have; ++i) taken.push_back(static_cast<int64_t>(gap) + i - want);
       for (int i = 0; i < want; ++i) inserted.push_back(i < want - have);
@@ -303,11 +312,16 @@ class Sinker {
 }  // namespace
 
 absl::StatusOr<bool> ImplicitBroadcasts(ir::Graph& graph, const PassContext& context) {
-  FUSIOND_ASSIGN_OR_RETURN(ir::Graph made, Sinker(graph, context).Run());
-  graph.Compact();
-  if (SameGraph(graph, made)) return false;
-  graph = std::move(made);
-  return true;
+  // Once is enough unless barriers were needed: they may fall away with the views around them.
+  bool changed = false;
+  for (int i = 0; i < kMaxRuns; ++i) {
+    FUSIOND_ASSIGN_OR_RETURN(ir::Graph made, Sinker(graph, context).Run());
+    graph.Compact();
+    if (SameGraph(graph, made)) break;
+    graph = std::move(made);
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace fusiond::passes

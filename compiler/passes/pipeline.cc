@@ -13,6 +13,7 @@
 #include "compiler/passes/fold_powers.h"
 #include "compiler/passes/implicit_broadcasts.h"
 #include "compiler/passes/lower_variance.h"
+#include "compiler/passes/normalise_algebra.h"
 #include "compiler/passes/trivial_reductions.h"
 #include "runtime/base/status_macros.h"
 
@@ -30,6 +31,7 @@ constexpr PassInfo kPipeline[] = {
     {"fold_casts", FoldCasts, true},                    // R6
     {"fold_powers", FoldPowers, true},                  // R1
     {"trivial_reductions", TrivialReductions, true},    // R8
+    {"normalise_algebra", NormaliseAlgebra, true},      // R2, R3, R9, R10
     {"deduplicate", Deduplicate, true},                 // R7, R11
 };
 

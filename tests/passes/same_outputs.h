@@ -14,10 +14,10 @@ namespace fusiond::testing {
 
 struct SameOutputsOptions {
   // Native: every value rounded to its dtype, outputs equal bit by bit (any nan equals any nan).
-  // Otherwise both are computed in double and compared with `tolerance`, relative to the larger of
-  // the output's largest finite element and 1.
+  // Otherwise both are computed in double, and may differ by this many times what the evaluator
+  // allows a kernel for `before` (EvaluateOptions::track_error).
   bool native = true;
-  double tolerance = 1e-6;
+  double bounds = 4;
   // An element that is nan or infinite before may be anything after.
   bool finite_only = false;
   // Inputs are drawn from (0.25, 2), not around 0: for graphs with roots and logarithms.
@@ -25,6 +25,9 @@ struct SameOutputsOptions {
 };
 
 std::vector<cpu::HostTensor> RandomInputs(const ir::Graph& graph, uint64_t seed, bool positive);
+
+// Every element of every float tensor on these inputs, intermediate ones too, satisfies `holds`.
+bool AllElements(const ir::Graph& graph, uint64_t seed, bool positive, bool (*holds)(double));
 
 // Requires: both specialised, with equal inputs.
 ::testing::AssertionResult SameOutputs(const ir::Graph& before, const ir::Graph& after,
