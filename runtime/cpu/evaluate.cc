@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,30 @@ int64_t Bytes(const HostTensor& tensor) {
   return static_cast<int64_t>((tensor.size() + tensor.error.size()) * sizeof(double));
 }
 
+// Beyond the range of its type a value is infinite for a kernel, unless it never rounds to that
+// type: undecided.
+void MarkOutOfRange(HostTensor& tensor) {
+  double largest = 0;
+  switch (tensor.type.dtype) {
+    case ir::DType::kHalf:
+      largest = 65504;
+      break;
+    case ir::DType::kBFloat16:
+      largest = 0x1.FEp127;
+      break;
+    case ir::DType::kFloat:
+      largest = std::numeric_limits<float>::max();
+      break;
+    default:
+      return;
+  }
+  for (size_t i = 0; i < tensor.floats.size(); ++i) {
+    const double size = std::fabs(tensor.floats[i]);
+    if (size + tensor.error[i] > largest && std::isfinite(size))
+      tensor.error[i] = std::numeric_limits<double>::infinity();
+  }
+}
+
 class Evaluator {
  public:
   Evaluator(const Graph& graph, const EvaluateOptions& options)
@@ -73,6 +98,7 @@ class Evaluator {
     FUSIOND_RETURN_IF_ERROR(CheckBudget(results));
     FUSIOND_RETURN_IF_ERROR(NodeEvaluator(node, operands, options_).Run(absl::MakeSpan(results)));
     for (size_t i = 0; i < node.results.size(); ++i) {
+      if (options_.track_error) MarkOutOfRange(results[i]);
       FUSIOND_RETURN_IF_ERROR(Keep(node.results[i], std::move(results[i])));
     }
     for (ValueId operand : node.operands) Release(operand);

@@ -6,7 +6,8 @@
 // kernel may make is carried beside each value: every op adds its own rounding (UlpBound × u of the
 // op's dtype × |value|; a reduction of n terms 4·u_acc·(2 + log2 n)·Σ|terms|; a rounding cast u of
 // its type) to what its operands' bounds can change, found by evaluating the op at the corners of
-// its operands' intervals. A result that jumps there is undecided (infinite bound).
+// its operands' intervals. A result that jumps there, or leaves the range of its type, is undecided
+// (infinite bound).
 //
 // Thread-safety: pure. Errors: INVALID_ARGUMENT when inputs do not fit the graph or extents
 // contradict each other; RESOURCE_EXHAUSTED names limit and need; CANCELLED. Cost: O(elements ×
@@ -29,7 +30,7 @@ struct EvaluateOptions {
   bool double_precision = false;
   bool track_error = false;              // needs double_precision
   int64_t max_bytes = int64_t{1} << 40;  // of live values
-  std::function<bool()> cancelled;       // asked before every node; may be empty
+  std::function<bool()> cancelled = {};  // asked before every node; may be empty
 };
 
 // One tensor an output, in order (aliased ones included). Symbolic extents are bound to the inputs'

@@ -65,6 +65,10 @@ struct Operand {
     }
     return tensor->error[at] + RoundingError(compute, Float(at));
   }
+  // Of Integer(): 0 or undecided.
+  double IntegerError(int64_t at) const {
+    return IntegerMayDiffer(*tensor, at, compute) ? kUndecided : 0;
+  }
 };
 
 bool IsPredicate(Op op) {
@@ -101,6 +105,59 @@ double Spread(F f, const double* values, const double* errors, size_t count, dou
   return spread;
 }
 
+// Whether the whole quotient of a modulo may be another within the operands' intervals.
+bool QuotientChanges(Op op, const double* values, const double* errors) {
+  const auto whole = [op](double a, double b) {
+    return op == Op::kRemainder ? std::floor(a / b) : std::trunc(a / b);
+  };
+  if (errors[0] == 0 && errors[1] == 0) return false;
+  const double center = whole(values[0], values[1]);
+  for (const double a : {values[0] - errors[0], values[0] + errors[0]}) {
+    for (const double b : {values[1] - errors[1], values[1] + errors[1]}) {
+      if (whole(a, b) != center) return true;
+    }
+  }
+  return false;
+}
+
+// Whether the op has a pole, a jump or turns between the corners that they do not show.
+bool LeavesCorners(Op op, const double* values, const double* errors, size_t count) {
+  const auto may_be_zero = [&](size_t i) {
+    return errors[i] > 0 && std::fabs(values[i]) <= errors[i];
+  };
+  if (op == Op::kWhere) return false;  // what it does not select does not matter
+  for (size_t i = 0; i < count; ++i) {
+    if (errors[i] == kUndecided) return true;
+  }
+  switch (op) {
+    case Op::kDiv:
+    case Op::kTruediv:
+      return may_be_zero(1);
+    case Op::kFmod:
+    case Op::kMod:
+    case Op::kRemainder:
+      return may_be_zero(1) || QuotientChanges(op, values, errors);
+    case Op::kReciprocal:
+      return may_be_zero(0);
+    case Op::kFrac:
+      return std::trunc(values[0] - errors[0]) != std::trunc(values[0] + errors[0]);
+    case Op::kEq:
+    case Op::kNe:
+      return errors[0] + errors[1] > 0 && std::fabs(values[0] - values[1]) <= errors[0] + errors[1];
+    case Op::kPow:  // of a negative base it exists at whole exponents only
+      return may_be_zero(0) || (errors[1] > 0 && values[0] < 0);
+    case Op::kCos:
+    case Op::kSin:
+    case Op::kTan:
+      return errors[0] > 1;
+    case Op::kLgamma:
+      return values[0] < 1 && errors[0] > 0 &&
+             std::floor(values[0] - errors[0]) != std::floor(values[0] + errors[0]);
+    default:
+      return false;
+  }
+}
+
 // Turns the spread of an op's corners into a bound: where the op may have jumped between them, the
 // element is undecided.
 double BoundFromSpread(Op op, const double* values, const double* errors, double spread) {
@@ -111,14 +168,6 @@ double BoundFromSpread(Op op, const double* values, const double* errors, double
     case Op::kSign:
     case Op::kTrunc:
       return spread != 0 ? kUndecided : 0;
-    case Op::kFrac:
-      return spread > 2 * errors[0] ? kUndecided : spread;
-    case Op::kFmod:
-    case Op::kMod:
-    case Op::kRemainder: {
-      const double smooth = errors[0] + (1 + std::fabs(values[0] / values[1])) * errors[1];
-      return spread > 2 * smooth ? kUndecided : spread;
-    }
     case Op::kThreshold:
       return spread > errors[0] + errors[2] ? kUndecided : spread;
     case Op::kAtan2:
@@ -132,6 +181,15 @@ double BoundFromSpread(Op op, const double* values, const double* errors, double
 }
 
 }  // namespace
+
+bool IntegerMayDiffer(const HostTensor& tensor, int64_t at, DType to) {
+  const double error = tensor.error[at];
+  if (error == 0 || error == kUndecided || !IsFloat(tensor)) return error != 0;
+  const double value = tensor.floats[at];
+  const DType from = tensor.type.dtype;
+  if (to == DType::kBool) return std::fabs(value) <= error;
+  return FloatToInteger(value - error, from, to) != FloatToInteger(value + error, from, to);
+}
 
 absl::Status NodeEvaluator::Run(absl::Span<HostTensor> results) {
   for (HostTensor& result : results) Allocate(result, options_.track_error);
@@ -171,7 +229,10 @@ void NodeEvaluator::Constant(HostTensor& result) const {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_arithmetic_v<T>) {
           if (IsFloat(result)) {
-            result.floats[0] = Rounded(dtype, static_cast<double>(value));
+            const auto exact = static_cast<double>(value);
+            result.floats[0] = Rounded(dtype, exact);
+            if (options_.track_error && std::isfinite(exact))
+              result.error[0] = std::fabs(RoundTo(dtype, exact) - exact);
           } else if constexpr (std::is_same_v<T, double>) {
             result.integers[0] = FloatToInteger(value, DType::kDouble, dtype);
           } else {
@@ -190,6 +251,7 @@ void NodeEvaluator::Fill(HostTensor& result) const {
   } else {
     std::fill(result.integers.begin(), result.integers.end(), value.Integer(0));
   }
+  if (options_.track_error) std::fill(result.error.begin(), result.error.end(), value.Error(0));
 }
 
 // The only pointwise op whose result type is not derived from its compute type.
@@ -204,19 +266,8 @@ void NodeEvaluator::Cast(HostTensor& result) const {
       if (options_.track_error) result.error[i] = source.Error(i);
       continue;
     }
-    if (!IsFloat(operand)) {
-      result.integers[i] = WrapInteger(operand.integers[i], out);
-      if (options_.track_error) result.error[i] = operand.error[i];
-      continue;
-    }
-    const double value = operand.floats[i];
-    result.integers[i] = FloatToInteger(value, from, out);
-    if (!options_.track_error) continue;
-    auto convert = [&](const double* v) {
-      return static_cast<double>(FloatToInteger(v[0], from, out));
-    };
-    const bool jumps = Spread(convert, &value, &operand.error[i], 1, convert(&value)) != 0;
-    result.error[i] = jumps ? kUndecided : 0;
+    result.integers[i] = Operand{&operand, out, false}.Integer(i);
+    if (options_.track_error) result.error[i] = Operand{&operand, out, false}.IntegerError(i);
   }
 }
 
@@ -245,7 +296,7 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
       double error = 0;
       for (size_t n = 0; n < count; ++n) {
         integers[n] = operands[n].Integer(at[n]);
-        error = std::max(error, operands[n].Error(at[n]));
+        if (track) error = std::max(error, operands[n].IntegerError(at[n]));
       }
       const int64_t value = PointwiseInteger(node_.op, compute, integers);
       if (IsFloat(result)) {
@@ -277,7 +328,9 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
     }
     if (!track) return;
     for (size_t n = 0; n < count; ++n) errors[n] = operands[n].Error(at[n]);
-    const double spread = Spread(apply, values, errors, count, value);
+    const double spread = LeavesCorners(node_.op, values, errors, count)
+                              ? kUndecided
+                              : Spread(apply, values, errors, count, value);
     if (predicate) {
       result.error[i] = spread != 0 ? kUndecided : 0;
     } else {

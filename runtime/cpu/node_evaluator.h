@@ -10,6 +10,9 @@
 
 namespace fusiond::cpu {
 
+// Whether a kernel may find another integer of type `to` in an element that has an error bound.
+bool IntegerMayDiffer(const HostTensor& tensor, int64_t at, ir::DType to);
+
 class NodeEvaluator {
  public:
   NodeEvaluator(const ir::Node& node, absl::Span<const HostTensor* const> operands,

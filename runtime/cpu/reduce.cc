@@ -117,8 +117,8 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
                                : WrapInteger(operand.integers[i], out);
       const int64_t pair[] = {result.integers[at[1]], term};
       result.integers[at[1]] = PointwiseInteger(combine, out, pair);
-      if (options_.track_error)
-        result.error[at[1]] = std::max(result.error[at[1]], operand.error[i]);
+      if (options_.track_error && IntegerMayDiffer(operand, static_cast<int64_t>(i), out))
+        result.error[at[1]] = std::numeric_limits<double>::infinity();
     });
     return;
   }

@@ -1,0 +1,73 @@
+// The error bounds of the double evaluator hold for a computation that rounds every op, on random
+// graphs: what the tests of generated kernels rely on.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/ir/specialise.h"
+#include "compiler/ir/text.h"
+#include "runtime/cpu/evaluate.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/within_bounds.h"
+
+namespace fusiond::cpu {
+namespace {
+
+using ::fusiond::testing::BoundsReport;
+using ::fusiond::testing::CompareWithinBounds;
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::MakeRandomGraph;
+using ::fusiond::testing::RandomGraph;
+using ::fusiond::testing::TestSeed;
+
+constexpr int kGraphs = 2000;
+
+std::vector<HostTensor> Inputs(const ir::Graph& graph, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<HostTensor> inputs;
+  for (ir::ValueId id : graph.inputs()) {
+    HostTensor tensor;
+    tensor.type = graph.type(id);
+    const int64_t count = ir::ElementCount(tensor.type).value_or(0);
+    for (int64_t i = 0; i < count; ++i) {
+      if (ir::IsFloatingPoint(tensor.type.dtype)) {
+        tensor.floats.push_back(RoundTo(tensor.type.dtype, normal(random)));
+      } else if (tensor.type.dtype == ir::DType::kBool) {
+        tensor.integers.push_back(static_cast<int64_t>(random() & 1));
+      } else {
+        tensor.integers.push_back(static_cast<int64_t>(random() % 41) - 20);
+      }
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+TEST(ErrorBoundTest, NativeResultsOfRandomGraphsAreWithin) {
+  const uint64_t first = TestSeed();
+  BoundsReport report;
+  for (uint64_t seed = first; seed < first + kGraphs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("FUSIOND_TEST_SEED=", seed));
+    const RandomGraph random = MakeRandomGraph(seed);
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Specialise(random.graph, random.extents));
+    const std::vector<HostTensor> inputs = Inputs(graph, seed);
+    ASSERT_OK_AND_ASSIGN(const auto native, Evaluate(graph, inputs));
+    ASSERT_OK_AND_ASSIGN(const auto exact,
+                         Evaluate(graph, inputs, {.double_precision = true, .track_error = true}));
+    for (size_t o = 0; o < native.size(); ++o) {
+      ASSERT_THAT(CompareWithinBounds(native[o], exact[o], {}, report), IsOk())
+          << "output " << o << "\n"
+          << ir::Print(graph);
+    }
+  }
+  std::printf("%d graphs, %lld elements, %lld undecided\n", kGraphs,
+              static_cast<long long>(report.elements), static_cast<long long>(report.undecided));
+  EXPECT_LT(report.undecided, report.elements / 2);
+}
+
+}  // namespace
+}  // namespace fusiond::cpu

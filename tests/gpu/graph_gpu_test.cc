@@ -1,0 +1,221 @@
+// Whole graphs compiled, launched on a GPU and held against the evaluator. Without a GPU every case
+// skips with the reason.
+//
+// FUSIOND_GPU_RANDOM_GRAPHS: how many random graphs (200).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "compiler/ir/specialise.h"
+#include "compiler/ir/text.h"
+#include "tests/gpu/graph_run.h"
+#include "tests/gpu/graphs.h"
+#include "tests/support/nvrtc_for_tests.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::testing {
+namespace {
+
+class GraphGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<Gpu>> gpu = Gpu::Open();
+    if (!gpu.ok()) GTEST_SKIP() << gpu.status();
+    gpu_ = *std::move(gpu);
+    absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> nvrtc =
+        nvrtc::Nvrtc::Open(NvrtcLocationForTests());
+    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
+    nvrtc_ = *std::move(nvrtc);
+  }
+
+  absl::Status Run(const ir::Graph& graph, GraphRunOptions options = {}) {
+    options.seed = seed_;
+    return RunGraph(*gpu_, *nvrtc_, graph, options, report_);
+  }
+  absl::Status Run(const std::string& text, const GraphRunOptions& options = {}) {
+    absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+    return graph.ok() ? Run(*graph, options) : graph.status();
+  }
+
+  // Fresh inputs in every run of the program; repeated with FUSIOND_TEST_SEED.
+  static uint64_t Seed() {
+    static const uint64_t seed = TestSeed();
+    return seed;
+  }
+
+  const uint64_t seed_ = Seed();
+  std::unique_ptr<Gpu> gpu_;
+  std::unique_ptr<nvrtc::Nvrtc> nvrtc_;
+  GraphRunReport report_;
+};
+
+// Sizes with and without vectors, tails, more than one wave; addresses aligned for vectors or for
+// elements only.
+TEST_F(GraphGpuTest, PointwiseOfEveryTypeSizeAndAlignment) {
+  for (const char* dtype : {"i32", "i64", "f16", "bf16", "f32", "f64"}) {
+    for (const char* shape : {"1", "7", "1024", "100003", "33,129", "5,1,64", "0,4"}) {
+      for (const int64_t alignment : {1, 16, 256}) {
+        SCOPED_TRACE(absl::StrCat(dtype, "[", shape, "], alignment ", alignment));
+        const std::string text = absl::StrReplaceAll(R"(fir 1
+%a = input : T[S]
+%b = input : T[S]
+%s = add %a, %b
+%d = mul %s, %a
+%m = maximum %d, %b
+output %m
+)",
+                                                     {{"T", dtype}, {"S", shape}});
+        EXPECT_THAT(Run(text, {.alignment = alignment}), IsOk());
+      }
+    }
+  }
+}
+
+TEST_F(GraphGpuTest, PointwiseOfSpecialValues) {
+  for (const char* dtype : {"bool", "i32", "i64", "f16", "bf16", "f32", "f64"}) {
+    SCOPED_TRACE(dtype);
+    const std::string text = absl::StrReplaceAll(R"(fir 1
+%a = input : T[5,1001]
+%b = input : T[5,1001]
+%max = maximum %a, %b
+%lt = lt %a, %b
+%sel = where %lt, %a, %b
+%f = cast %sel {dtype=f32}
+%h = cast %f {dtype=bf16}
+%i = cast %f {dtype=i32}
+%nan = isnan %f
+%neg = neg %max
+output %sel
+output %h
+output %i
+output %nan
+output %neg
+)",
+                                                 {{"T", dtype}});
+    EXPECT_THAT(Run(text, {.special = true, .max_undecided = 0.05}), IsOk());
+  }
+}
+
+TEST_F(GraphGpuTest, StridedTransposedAndExpandedInputs) {
+  EXPECT_THAT(Run(R"(fir 1
+%a = input {stride_order=[0,1]} : bf16[96,130]
+%b = input {contiguity=[f,t]} : bf16[96,130]
+%c = input {contiguity=[b,t]} : f32[96,130]
+%d = input {contiguity=[t,f]} : f32[96,130]
+%ab = mul %a, %b
+%cd = add %c, %d
+%y = sub %ab, %cd
+output %y
+)"),
+              IsOk());
+}
+
+TEST_F(GraphGpuTest, AliasedOutputIsWrittenInPlace) {
+  EXPECT_THAT(Run(R"(fir 1
+%a = input : f32[1000]
+%b = input : f32[1000]
+%c = add %a, %b
+%d = mul %c, %b
+output %c alias %a
+output %d
+)"),
+              IsOk());
+}
+
+TEST_F(GraphGpuTest, ScalarInputsReachTheKernel) {
+  EXPECT_THAT(Run(R"(fir 1
+%a = input : bf16[777]
+%s = input : f64
+%i = input : i64
+%b = input : bool
+%x = mul %a, %s
+%y = add %x, %i
+%z = where %b, %y, %x
+output %z
+)"),
+              IsOk());
+}
+
+TEST_F(GraphGpuTest, StrictMathKeepsEveryRounding) {
+  GraphRunOptions strict;
+  strict.options.math = compiler::Math::kStrict;
+  EXPECT_THAT(Run(R"(fir 1
+%a = input : f32[4099]
+%h = cast %a {dtype=bf16}
+%f = cast %h {dtype=f32}
+%e = exp %f
+%l = log1p %e
+%q = div %l, %a
+output %q
+)",
+                  strict),
+              IsOk());
+}
+
+// Every graph file at sizes for each way to share a row, at odd sizes, and across several CTAs.
+class DataGraphGpuTest
+    : public GraphGpuTest,
+      public ::testing::WithParamInterface<std::tuple<std::string, std::pair<int, int>>> {
+ public:
+  static std::string Name(const ::testing::TestParamInfo<ParamType>& info) {
+    const auto& [name, size] = info.param;
+    return absl::StrCat(name, "_", size.first, "x", size.second);
+  }
+};
+
+TEST_P(DataGraphGpuTest, IsWithinItsBounds) {
+  const auto& [name, size] = GetParam();
+  for (const char* dtype : {"bf16", "f32"}) {
+    SCOPED_TRACE(dtype);
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, GraphAtSize(name, size.first, size.second, dtype));
+    EXPECT_THAT(Run(graph), IsOk());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, DataGraphGpuTest,
+    ::testing::Combine(::testing::Values("add", "add_1k", "column_sum", "gelu_bias",
+                                         "layer_norm_backward", "layer_norm_forward",
+                                         "rms_norm_backward_manual", "rms_norm_backward_thunder",
+                                         "rms_norm_forward", "softmax", "swiglu"),
+                       ::testing::Values(std::pair(64, 256), std::pair(257, 61),
+                                         std::pair(33, 1000), std::pair(7, 8192),
+                                         std::pair(300, 1024))),
+    DataGraphGpuTest::Name);
+
+TEST_F(GraphGpuTest, RandomGraphs) {
+  int count = 200;
+  if (const char* given = std::getenv("FUSIOND_GPU_RANDOM_GRAPHS")) {
+    ASSERT_TRUE(absl::SimpleAtoi(given, &count));
+  }
+  int refused = 0;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t seed = seed_ + static_cast<uint64_t>(i);
+    SCOPED_TRACE(absl::StrCat("FUSIOND_TEST_SEED=", seed));
+    const RandomGraph random = MakeRandomGraph(seed);
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Specialise(random.graph, random.extents));
+    GraphRunOptions options;
+    options.bounds.finite_only = true;
+    options.max_undecided = 1;
+    options.alignment = i % 2 == 0 ? 16 : 1;
+    const absl::Status status = Run(graph, options);
+    if (absl::IsUnimplemented(status)) ++refused;
+    EXPECT_THAT(status, IsOk()) << ir::Print(graph);
+  }
+  std::printf("%d random graphs: %d kernels, %lld elements, %lld undecided, %d graphs refused\n",
+              count, report_.kernels, static_cast<long long>(report_.bounds.elements),
+              static_cast<long long>(report_.bounds.undecided), refused);
+  EXPECT_LT(report_.bounds.undecided, report_.bounds.elements / 2);
+}
+
+}  // namespace
+}  // namespace fusiond::testing

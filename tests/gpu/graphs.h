@@ -1,0 +1,21 @@
+// The graphs of tests/data/graphs at any size.
+#ifndef FUSIOND_TESTS_GPU_GRAPHS_H_
+#define FUSIOND_TESTS_GPU_GRAPHS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "compiler/ir/graph.h"
+
+namespace fusiond::testing {
+
+// The file's graph, specialised, with `rows` rows and `columns` columns in place of its own;
+// `dtype` in place of bf16 if not empty. The files stand in tests/data/graphs of the working
+// folder, a checkout or a bundle. INVALID_ARGUMENT where the graph does not take the size.
+absl::StatusOr<ir::Graph> GraphAtSize(const std::string& name, int64_t rows, int64_t columns,
+                                      const std::string& dtype = "");
+
+}  // namespace fusiond::testing
+
+#endif  // FUSIOND_TESTS_GPU_GRAPHS_H_
