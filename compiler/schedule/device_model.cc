@@ -53,6 +53,8 @@ int VectorElements(const Region& region) {
     narrowest = std::min(narrowest, size);
     widest = std::max(widest, size);
   });
+  // Masks of one byte follow their wider companions: 16 elements of anything else cost registers.
+  if (widest > 1) narrowest = std::max<int64_t>(narrowest, 2);
   return static_cast<int>(std::min(16 / narrowest, 32 / widest));
 }
 

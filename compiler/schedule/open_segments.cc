@@ -15,6 +15,8 @@ using ir::ValueId;
 constexpr size_t kMaxNodes = 256;
 constexpr size_t kMaxTensors = 64;
 constexpr uint8_t kMaxFloatingDepth = 4;
+// Segments of one level that are remembered as readers of a tensor.
+constexpr size_t kMaxReaders = 4;
 // Rows longer than this, fewer than half an SM's share: one CTA a row would leave the device idle
 // (kernels.md 1.2: "few rows, long N: split over CTAs").
 constexpr int64_t kSplitColumns = 32768;
@@ -276,7 +278,7 @@ void OpenSegments::Commit(NodeId id, Join& join) {
     const ValueId operand = node.operands[slot];
     if (graph_.type(operand).scalar || states_[operand].segment == base) continue;
     const DimMap axes = OperandAxes(graph_, node, join.frame, slot);
-    open.leaves.try_emplace(operand, axes);
+    if (states_[operand].floating) open.leaves.try_emplace(operand, axes);
     Instantiate(base, operand, axes);
   }
   ValueState& state = states_[node.results[0]];
@@ -294,7 +296,7 @@ void OpenSegments::Commit(NodeId id, Join& join) {
 }
 
 void OpenSegments::NoteRead(OpenSegment& open, ValueId id, const DimMap& axes) {
-  if (open.leaves.try_emplace(id, axes).second || input_index_[id] >= 0) ++open.tensors;
+  if (open.leaves.try_emplace(id, axes).second) ++open.tensors;
   const int64_t bytes = Bytes(id);
   if (bytes <= open.heaviest_bytes) return;
   const ir::Dims& strides = Strides(id);
@@ -368,35 +370,38 @@ void OpenSegments::UniteReaders(int segment, const ir::Node& node) {
       if (tensor == producer.operands.end()) break;
       operand = *tensor;
     }
-    const OpenSegment& open = segments_[segment];
-    const auto leaf = open.leaves.find(operand);
-    if (leaf == open.leaves.end() || states_[operand].floating) continue;
+    if (states_[operand].floating) continue;
     if (2 * ir::ElementCount(graph_.type(operand)).value_or(0) < elements) continue;
-    int& reader = readers_.try_emplace({operand, open.segment.level}, segment).first->second;
-    const int other = Resolve(reader);
-    reader = segment;
-    if (other == segment) continue;
-    const OpenSegment& with = segments_[other];
-    if (std::max(open.fusion, with.fusion) > Fusion::kAll ||
-        open.segment.late_rows != with.segment.late_rows)
-      continue;
-    if (open.segment.nodes.size() + with.segment.nodes.size() > kMaxNodes ||
-        open.tensors + with.tensors > kMaxTensors)
-      continue;
-    const auto theirs = with.leaves.find(operand);
-    if (theirs == with.leaves.end()) continue;
-    std::vector<std::pair<int8_t, int8_t>> known;
-    for (size_t d = 0; d < leaf->second.size(); ++d)
-      if (leaf->second[d] != kNone) known.emplace_back(leaf->second[d], theirs->second[d]);
-    // The older segment keeps its numbering.
-    AxisMatch match(with.segment.axes);
-    const DimMap remap = match.Unite(open.segment.axes, known);
-    if (remap.size() != open.segment.axes.size()) continue;
-    segments_[other].segment.axes = match.axes();
-    Absorb(other, segment, remap);
-    segment = other;
-    reader = other;
+    auto& readers = readers_[{operand, segments_[segment].segment.level}];
+    for (int& reader : readers) {
+      reader = Resolve(reader);
+      if (reader != segment && UniteAlong(operand, reader, segment)) segment = reader;
+    }
+    if (std::find(readers.begin(), readers.end(), segment) != readers.end()) continue;
+    if (readers.size() == kMaxReaders) readers.erase(readers.begin());
+    readers.push_back(segment);
   }
+}
+
+// Makes `segment` part of `with` if both read `tensor` and one kernel may hold them.
+bool OpenSegments::UniteAlong(ValueId tensor, int with, int segment) {
+  const OpenSegment& a = segments_[with];
+  const OpenSegment& b = segments_[segment];
+  if (std::max(a.fusion, b.fusion) > Fusion::kAll) return false;
+  if (a.segment.late_rows != b.segment.late_rows) return false;
+  if (a.segment.nodes.size() + b.segment.nodes.size() > kMaxNodes) return false;
+  if (a.tensors + b.tensors > kMaxTensors) return false;
+  const auto ours = a.leaves.find(tensor), theirs = b.leaves.find(tensor);
+  if (ours == a.leaves.end() || theirs == b.leaves.end()) return false;
+  std::vector<std::pair<int8_t, int8_t>> known;
+  for (size_t d = 0; d < ours->second.size(); ++d)
+    if (ours->second[d] != kNone) known.emplace_back(theirs->second[d], ours->second[d]);
+  AxisMatch match(a.segment.axes);
+  const DimMap remap = match.Unite(b.segment.axes, known);
+  if (remap.size() != b.segment.axes.size()) return false;
+  segments_[with].segment.axes = match.axes();
+  Absorb(with, segment, remap);
+  return true;
 }
 
 }  // namespace fusiond::schedule

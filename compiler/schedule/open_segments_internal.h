@@ -67,6 +67,7 @@ class OpenSegments {
   void Commit(ir::NodeId id, Join& join);
   void Absorb(int into, int from, const DimMap& remap);
   void UniteReaders(int segment, const ir::Node& node);
+  bool UniteAlong(ir::ValueId tensor, int with, int segment);
   int Resolve(int segment) const;
   int LevelOf(ir::ValueId id) const;
   Fusion FusionOf(ir::NodeId id) const;
@@ -78,8 +79,8 @@ class OpenSegments {
   std::vector<OpenSegment> segments_;
   std::vector<int> input_index_;  // by ValueId, -1 for others
   std::vector<bool> is_output_;
-  // Last segment of a level that read a large tensor.
-  absl::flat_hash_map<std::pair<ir::ValueId, int>, int> readers_;
+  // Segments of a level that read a large tensor, the latest few.
+  absl::flat_hash_map<std::pair<ir::ValueId, int>, std::vector<int>> readers_;
 };
 
 }  // namespace fusiond::schedule

@@ -91,7 +91,7 @@ std::optional<std::string> Refusal(const Region& region) {
   if (region.column_reductions) return "it has column reductions";
   if (region.late_rows) return "its rows are few and long";
   const Shape shape = VectorShape(region);
-  const int64_t span = region.Columns() + shape.vector - 1;
+  const int64_t span = region.Columns() + (shape.shifted ? shape.vector - 1 : 0);
   const int64_t step = int64_t{kMaxTeam} * shape.vector;
   const int64_t vectors = (span + step - 1) / step;
   const int64_t bytes = vectors * shape.vector * BytesPerColumn(region);

@@ -3,21 +3,21 @@
 #include <cmath>
 #include <random>
 #include <utility>
-#include <variant>
 
+#include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cpu/evaluate.h"
+#include "tests/emulation/run_executable.h"
 
 namespace fusiond::testing {
 namespace {
 
+using compiler::InputLayout;
 using compiler::PlanRequest;
 using compiler::PlanResult;
 using cpu::HostTensor;
-using executable::KernelArgument;
-using executable::KernelStep;
 
 int64_t Span(const ir::Dims& shape, const ir::Dims& strides, ir::DType dtype) {
   int64_t last = 0;
@@ -49,29 +49,10 @@ HostTensor RandomTensor(const ir::Type& type, const ir::Dims& strides, std::mt19
   return cpu::ReadBuffer(type, bytes.data(), strides);
 }
 
-std::string ScalarBytes(const HostTensor& scalar, ir::DType dtype) {
-  const double f =
-      scalar.floats.empty() ? static_cast<double>(scalar.integers[0]) : scalar.floats[0];
-  const int64_t i = scalar.integers.empty() ? static_cast<int64_t>(f) : scalar.integers[0];
-  switch (dtype) {
-    case ir::DType::kBool:
-      return emulation::Value(i != 0).value;
-    case ir::DType::kInt32:
-      return emulation::Value(static_cast<int32_t>(i)).value;
-    case ir::DType::kInt:
-      return emulation::Value(i).value;
-    case ir::DType::kFloat:
-      return emulation::Value(static_cast<float>(f)).value;
-    default:
-      return emulation::Value(f).value;
-  }
+uint64_t ScalarBits(const HostTensor& scalar) {
+  return scalar.floats.empty() ? static_cast<uint64_t>(scalar.integers[0])
+                               : absl::bit_cast<uint64_t>(scalar.floats[0]);
 }
-
-// The tensors of a launch: inputs (scalars empty), outputs, workspace.
-struct Launchable {
-  std::vector<emulation::Tensor> tensors;
-  std::vector<emulation::KernelCall> chain;
-};
 
 ir::Dims Constants(const std::vector<executable::Formula>& formulas) {
   ir::Dims dims;
@@ -79,73 +60,25 @@ ir::Dims Constants(const std::vector<executable::Formula>& formulas) {
   return dims;
 }
 
-absl::StatusOr<Launchable> MakeLaunch(const PlanRequest& request, const PlanResult& plan,
-                                      const std::vector<HostTensor>& inputs) {
-  Launchable launch;
-  const int sms = request.device.sm_count;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    emulation::Tensor tensor;
-    tensor.alignment = request.inputs[i].alignment;
-    if (!inputs[i].type.scalar) {
-      tensor.bytes.assign(
-          Span(inputs[i].type.shape, request.inputs[i].strides, inputs[i].type.dtype), '\xff');
-      cpu::WriteBuffer(inputs[i], tensor.bytes.data(), request.inputs[i].strides);
+std::vector<emulation::ExecutableInput> ToInputs(const PlanRequest& request,
+                                                 const std::vector<HostTensor>& tensors) {
+  std::vector<emulation::ExecutableInput> inputs;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const InputLayout& layout = request.inputs[i];
+    emulation::ExecutableInput input;
+    if (tensors[i].type.scalar) {
+      input.arg.bits = ScalarBits(tensors[i]);
+    } else {
+      input.arg.shape = tensors[i].type.shape;
+      input.arg.strides = layout.strides;
+      input.alignment = layout.alignment;
+      input.bytes.assign(Span(tensors[i].type.shape, layout.strides, tensors[i].type.dtype),
+                         '\xff');
+      cpu::WriteBuffer(tensors[i], input.bytes.data(), layout.strides);
     }
-    launch.tensors.push_back(std::move(tensor));
+    inputs.push_back(std::move(input));
   }
-  for (const executable::OutputSpec& output : plan.skeleton.outputs) {
-    launch.tensors.push_back(emulation::Poison(
-        output.alias_input
-            ? 0
-            : Span(Constants(output.shape), Constants(output.strides), output.dtype)));
-  }
-  const int workspace = static_cast<int>(launch.tensors.size());
-  FUSIOND_ASSIGN_OR_RETURN(const int64_t bytes, plan.skeleton.workspace_bytes.Evaluate({}, sms));
-  launch.tensors.push_back(emulation::Poison(bytes, 256));
-  for (const executable::Step& step : plan.skeleton.steps) {
-    const KernelStep& kernel = std::get<KernelStep>(step);
-    emulation::KernelCall call;
-    call.text = plan.sources[kernel.image].text;
-    call.launch.entry = kernel.entry;
-    FUSIOND_ASSIGN_OR_RETURN(call.launch.grid_x, kernel.grid[0].Evaluate({}, sms));
-    FUSIOND_ASSIGN_OR_RETURN(call.launch.grid_y, kernel.grid[1].Evaluate({}, sms));
-    FUSIOND_ASSIGN_OR_RETURN(call.launch.threads, kernel.block[0].Evaluate({}, sms));
-    FUSIOND_ASSIGN_OR_RETURN(call.launch.cluster, kernel.cluster[0].Evaluate({}, sms));
-    FUSIOND_ASSIGN_OR_RETURN(call.launch.smem_bytes, kernel.dynamic_smem.Evaluate({}, sms));
-    call.launch.dependent = kernel.pdl;
-    for (const KernelArgument& argument : kernel.arguments) {
-      switch (argument.kind) {
-        case KernelArgument::Kind::kInput:
-          call.launch.arguments.push_back(emulation::In(static_cast<int>(argument.index)));
-          break;
-        case KernelArgument::Kind::kOutput:
-          call.launch.arguments.push_back(
-              emulation::In(static_cast<int>(inputs.size() + argument.index)));
-          break;
-        case KernelArgument::Kind::kWorkspace: {
-          FUSIOND_ASSIGN_OR_RETURN(const int64_t offset, argument.formula.Evaluate({}, sms));
-          call.launch.arguments.push_back(emulation::In(workspace, offset));
-          break;
-        }
-        case KernelArgument::Kind::kScalar:
-          call.launch.arguments.push_back(
-              {-1, 0, ScalarBytes(inputs[argument.index], argument.dtype)});
-          break;
-        case KernelArgument::Kind::kInt32: {
-          FUSIOND_ASSIGN_OR_RETURN(const int64_t value, argument.formula.Evaluate({}, sms));
-          call.launch.arguments.push_back(emulation::Value(static_cast<int32_t>(value)));
-          break;
-        }
-        case KernelArgument::Kind::kInt64: {
-          FUSIOND_ASSIGN_OR_RETURN(const int64_t value, argument.formula.Evaluate({}, sms));
-          call.launch.arguments.push_back(emulation::Value(value));
-          break;
-        }
-      }
-    }
-    launch.chain.push_back(std::move(call));
-  }
-  return launch;
+  return inputs;
 }
 
 absl::Status CompareOutput(size_t index, const HostTensor& got, const HostTensor& reference) {
@@ -178,7 +111,7 @@ absl::StatusOr<PlanRequest> RequestFor(const ir::Graph& graph, const PlanRunOpti
   request.options = options.options;
   request.attempt = options.attempt;
   FUSIOND_ASSIGN_OR_RETURN(request.device, executable::ProfileByName(options.device));
-  request.device.sm_count = 3;
+  if (!options.runner) request.device.sm_count = 3;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const ir::Type& type = graph.type(graph.inputs()[i]);
     request.inputs.push_back({type.shape, type.strides, options.alignment});
@@ -210,19 +143,19 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
   exact.track_error = true;
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> references,
                            cpu::Evaluate(graph, inputs, exact));
-  FUSIOND_ASSIGN_OR_RETURN(Launchable launch, MakeLaunch(request, plan, inputs));
+  std::vector<std::string> texts;
+  for (const compiler::KernelSource& source : plan.sources) texts.push_back(source.text);
   emulation::RunOptions emulation = options.emulation;
   emulation.arch = plan.skeleton.arch;
-  std::vector<std::string> after;
-  for (const emulation::Tensor& tensor : launch.tensors) after.push_back(tensor.bytes);
-  if (!launch.chain.empty()) {
-    FUSIOND_ASSIGN_OR_RETURN(after, emulation::Emulate(launch.chain, launch.tensors, emulation));
-  }
-  for (size_t o = 0; o < plan.skeleton.outputs.size(); ++o) {
+  const emulation::KernelRunner runner =
+      options.runner ? options.runner : emulation::Emulator(emulation);
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
+                           emulation::RunExecutable(plan.skeleton, texts, ToInputs(request, inputs),
+                                                    runner, {request.device.sm_count, 16}));
+  for (size_t o = 0; o < outputs.size(); ++o) {
     const executable::OutputSpec& output = plan.skeleton.outputs[o];
-    const size_t tensor = output.alias_input ? *output.alias_input : inputs.size() + o;
-    const ir::Type& type = references[o].type;
-    const HostTensor got = cpu::ReadBuffer(type, after[tensor].data(), Constants(output.strides));
+    const HostTensor got =
+        cpu::ReadBuffer(references[o].type, outputs[o].data(), Constants(output.strides));
     const absl::Status status = CompareOutput(o, got, references[o]);
     if (!status.ok()) {
       return absl::Status(

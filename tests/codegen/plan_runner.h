@@ -17,17 +17,17 @@
 namespace fusiond::testing {
 
 struct PlanRunOptions {
-  std::string device = "h200";  // the figures; kernels run on a machine of 3 SMs all the same
-  uint64_t seed = 1;            // of the inputs
-  int64_t alignment = 16;       // of every input's address
-  // Elements between neighbours of the innermost dim, where the graph does not fix the strides.
+  std::string device = "h200";    // whose figures the schedulers get
+  uint64_t seed = 1;              // of the inputs
+  int64_t alignment = 16;         // of every input's address
   std::vector<ir::Dims> strides;  // by input; empty: as the graph says
   compiler::Options options;
   int attempt = 0;
   emulation::RunOptions emulation;
+  emulation::KernelRunner runner;  // where to run; empty: Emulate, on 3 SMs
 };
 
-// The request that a run plans, on a device of 3 SMs.
+// The request that a run plans.
 absl::StatusOr<compiler::PlanRequest> RequestFor(const ir::Graph& graph,
                                                  const PlanRunOptions& options);
 // OK when every element of every output is within its bound. ABORTED names output, element, value,

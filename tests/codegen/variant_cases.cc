@@ -1,0 +1,82 @@
+#include "tests/codegen/variant_cases.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fusiond::testing {
+namespace {
+
+using schedule::SchedulerId;
+
+std::string BiasGelu(int rows, int columns) {
+  return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, "]\n%b = input : bf16[",
+                      columns, R"(]
+%v = add %x, %b
+%e = erf %v
+%y = mul %e, %v
+%o = cast %y {dtype=bf16}
+output %o
+)");
+}
+
+std::string Silu(int count) {
+  return absl::StrCat("fir 1\n%x = input : bf16[", count, R"(]
+%y = silu %x
+%o = cast %y {dtype=bf16}
+output %o
+)");
+}
+
+// Two dependent reductions, a held exponential, a column tensor, row outputs.
+std::string WeightedSoftmax(int rows, int columns) {
+  return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, "]\n%w = input : bf16[",
+                      columns, R"(]
+%f = cast %x {dtype=f32}
+%m = max %f {dims=[1], keepdim=true}
+%d = sub %f, %m
+%e = exp %d
+%s = sum %e {dims=[1], keepdim=true}
+%q = div %e, %s
+%y = mul %q, %w
+%o = cast %y {dtype=bf16}
+output %o
+output %m
+)");
+}
+
+std::string ColumnSums(int rows, int columns) {
+  return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, "]\n%g = input : bf16[",
+                      rows, ",", columns, R"(]
+%p = mul %x, %g
+%s = sum %p {dims=[0]}
+%m = max %g {dims=[0]}
+%o = cast %s {dtype=bf16}
+output %o
+output %m
+)");
+}
+
+}  // namespace
+
+std::vector<VariantCase> VariantCases() {
+  return {
+      {SchedulerId::kPointwise, "flat", Silu(4096)},
+      {SchedulerId::kPointwise, "flat_tail", Silu(4093)},
+      {SchedulerId::kPointwise, "vector", BiasGelu(9, 64)},
+      {SchedulerId::kPointwise, "element", BiasGelu(9, 61)},
+      {SchedulerId::kRowPersistent, "part", WeightedSoftmax(10, 64)},
+      {SchedulerId::kRowPersistent, "part_masked", WeightedSoftmax(10, 40)},
+      {SchedulerId::kRowPersistent, "part_shifted", WeightedSoftmax(10, 43)},
+      {SchedulerId::kRowPersistent, "warp", WeightedSoftmax(6, 256)},
+      {SchedulerId::kRowPersistent, "warp_masked", WeightedSoftmax(6, 328)},
+      {SchedulerId::kRowPersistent, "warp_shifted", WeightedSoftmax(6, 333)},
+      {SchedulerId::kRowPersistent, "cta", WeightedSoftmax(4, 4096)},
+      {SchedulerId::kRowPersistent, "cta_masked", WeightedSoftmax(4, 4008)},
+      {SchedulerId::kRowPersistent, "cta_shifted", WeightedSoftmax(4, 4007)},
+      {SchedulerId::kColumn, "whole", ColumnSums(12, 512)},
+      {SchedulerId::kColumn, "whole_masked", ColumnSums(12, 504)},
+      {SchedulerId::kColumn, "split", ColumnSums(600, 256)},
+      {SchedulerId::kColumn, "split_masked", ColumnSums(600, 248)},
+  };
+}
+
+}  // namespace fusiond::testing

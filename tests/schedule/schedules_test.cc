@@ -1,0 +1,142 @@
+// What the rules propose for each arch: values of kernels.md 6.2.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/schedule/candidates.h"
+#include "compiler/schedule/device_model.h"
+#include "compiler/schedule/variants.h"
+#include "tests/schedule/scheduling.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::schedule {
+namespace {
+
+using ::fusiond::testing::SegmentedGraph;
+using ::fusiond::testing::SegmentText;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+executable::DeviceInfo Device(const std::string& name) { return *executable::ProfileByName(name); }
+
+KernelSchedule First(const std::string& text, const std::string& device) {
+  const absl::StatusOr<SegmentedGraph> cut = SegmentText(text, device);
+  EXPECT_TRUE(cut.ok()) << cut.status();
+  EXPECT_THAT(cut->regions, SizeIs(1));
+  const Candidates candidates = FindCandidates(cut->regions[0], Device(device));
+  EXPECT_FALSE(candidates.accepted.empty());
+  for (const Candidate& candidate : candidates.accepted)
+    EXPECT_NE(FindVariant(candidate.schedule), nullptr) << Print(candidate.schedule);
+  return candidates.accepted[0].schedule;
+}
+
+std::string Pointwise(int inputs, const std::string& dtype, const std::string& shape) {
+  std::string text = "fir 1\n";
+  for (int i = 0; i < inputs; ++i)
+    absl::StrAppend(&text, "%x", i, " = input : ", dtype, shape, "\n");
+  absl::StrAppend(&text, "%s0 = neg %x0\n");
+  for (int i = 1; i < inputs; ++i)
+    absl::StrAppend(&text, "%s", i, " = add %s", i - 1, ", %x", i, "\n");
+  return absl::StrCat(text, "%o = cast %s", inputs - 1, " {dtype=", dtype, "}\noutput %o\n");
+}
+
+TEST(PointwiseScheduleTest, VectorsInFlightFollowTheDevice) {
+  struct Row {
+    const char* device;
+    int one, two, four;  // vectors a thread, by number of inputs
+  };
+  for (const Row& row :
+       {Row{"a100", 2, 1, 1}, Row{"l40s", 1, 1, 1}, Row{"h100", 2, 1, 1}, Row{"h200", 4, 2, 1}}) {
+    EXPECT_EQ(First(Pointwise(1, "bf16", "[8192,8192]"), row.device).unroll, row.one);
+    EXPECT_EQ(First(Pointwise(2, "bf16", "[8192,8192]"), row.device).unroll, row.two);
+    EXPECT_EQ(First(Pointwise(4, "bf16", "[8192,8192]"), row.device).unroll, row.four);
+  }
+}
+
+TEST(PointwiseScheduleTest, VectorIsSixteenBytesOfTheNarrowestTensor) {
+  EXPECT_EQ(First(Pointwise(2, "bf16", "[4096,64]"), "h100").vector, 8);
+  EXPECT_EQ(First(Pointwise(2, "f32", "[4096,64]"), "h100").vector, 4);
+  EXPECT_EQ(First(Pointwise(2, "f64", "[4096,64]"), "h100").vector, 2);
+  EXPECT_EQ(
+      First("fir 1\n%x = input : bool[4096]\n%y = logical_not %x\noutput %y\n", "h100").vector, 16);
+  EXPECT_EQ(First("fir 1\n%x = input : bf16[4096]\n%y = exp %x\noutput %y\n", "h100").vector, 8);
+}
+
+TEST(PointwiseScheduleTest, SmallTensorsSpreadOverTheDevice) {
+  EXPECT_EQ(First(Pointwise(1, "bf16", "[64,1024]"), "h200").unroll, 1);
+}
+
+TEST(PointwiseScheduleTest, LargeTensorsTakeWideIndices) {
+  EXPECT_FALSE(First(Pointwise(1, "bf16", "[32768,32768]"), "h200").wide_index);
+  EXPECT_TRUE(First(Pointwise(1, "bf16", "[65536,32768]"), "h200").wide_index);
+}
+
+std::string Softmax(int64_t rows, int64_t columns) {
+  return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, R"(]
+%f = cast %x {dtype=f32}
+%s = sum %f {dims=[1], keepdim=true}
+%y = mul %f, %s
+%o = cast %y {dtype=bf16}
+output %o
+)");
+}
+
+// As kernels.md 6.2 up to 6144 columns; beyond, a thread would hold more than is comfortable.
+TEST(RowPersistentScheduleTest, TeamsGrowWithTheRow) {
+  struct Row {
+    int columns, team, rows;
+  };
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"}) {
+    for (const Row& row : {Row{64, 8, 16}, Row{128, 16, 8}, Row{1024, 32, 4}, Row{3072, 32, 4},
+                           Row{6144, 64, 1}, Row{16384, 256, 1}, Row{32768, 512, 1}}) {
+      const KernelSchedule schedule = First(Softmax(8192, row.columns), device);
+      EXPECT_EQ(schedule.scheduler, SchedulerId::kRowPersistent);
+      EXPECT_EQ(schedule.threads_per_row, row.team) << device << " " << row.columns;
+      EXPECT_EQ(schedule.rows_per_cta, row.rows) << device << " " << row.columns;
+      EXPECT_EQ(schedule.vector, 8);
+    }
+  }
+}
+
+TEST(RowPersistentScheduleTest, OddRowsKeepWholeVectors) {
+  const KernelSchedule schedule = First(Softmax(8192, 1023), "h100");
+  EXPECT_EQ(schedule.vector, 8);
+  EXPECT_EQ(schedule.variant, "warp_shifted");
+}
+
+TEST(RowPersistentScheduleTest, RowsThatDoNotFitAreRefusedWithBothNumbers) {
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(Softmax(8192, 1 << 18), "h100"));
+  const Candidates candidates = FindCandidates(cut.regions[0], Device("h100"));
+  EXPECT_THAT(candidates.refused,
+              ::testing::Contains(HasSubstr("a row takes 1024 bytes of registers a thread, the "
+                                            "limit is 320")));
+}
+
+TEST(RegionTest, DimsThatEveryTensorRunsThroughAreMerged) {
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(R"(fir 1
+%x = input : f32[4,8,16,32]
+%b = input : f32[32]
+%s = add %x, %b
+output %s
+)"));
+  ASSERT_THAT(cut.regions, SizeIs(1));
+  EXPECT_THAT(cut.regions[0].dims, ::testing::ElementsAre(Dim{4 * 8 * 16}, Dim{32}));
+}
+
+TEST(RegionTest, PermutedTensorsAreWalkedAsMemoryRuns) {
+  // Both inputs channels-last; the output is row-major and weighs more.
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(R"(fir 1
+%x = input {stride_order=[3,0,2,1]} : f32[2,8,4,4]
+%s = sum %x {dims=[1]}
+output %s
+)"));
+  ASSERT_THAT(cut.regions, SizeIs(1));
+  EXPECT_TRUE(cut.regions[0].row_reductions);
+  EXPECT_EQ(cut.regions[0].Rows(), 2 * 4 * 4);
+  EXPECT_EQ(cut.regions[0].Columns(), 8);
+}
+
+}  // namespace
+}  // namespace fusiond::schedule
