@@ -130,6 +130,14 @@ class Scheduling {
     ScheduledRegion made;
     made.schedule = candidates.accepted[chosen].schedule;
     made.emission = codegen::Emit(region, made.schedule);
+    for (const codegen::Kernel& kernel : made.emission.kernels) {
+      // Each argument takes at most 8 bytes.
+      const auto bytes = static_cast<int64_t>(8 * kernel.parameters.size());
+      if (bytes > request_.device.max_argument_bytes)
+        return absl::ResourceExhaustedError(
+            absl::StrCat("arguments of segment ", scheduled.regions.size(), " take ", bytes,
+                         " bytes, the limit is ", request_.device.max_argument_bytes));
+    }
     made.region = std::move(region);
     scheduled.regions.push_back(std::move(made));
     return absl::OkStatus();

@@ -383,14 +383,18 @@ void OpenSegments::UniteReaders(int segment, const ir::Node& node) {
   }
 }
 
+bool OpenSegments::MayUnite(const OpenSegment& a, const OpenSegment& b) const {
+  return std::max(a.fusion, b.fusion) == Fusion::kAll &&
+         a.segment.late_rows == b.segment.late_rows &&
+         a.segment.nodes.size() + b.segment.nodes.size() <= kMaxNodes &&
+         a.tensors + b.tensors <= kMaxTensors;
+}
+
 // Makes `segment` part of `with` if both read `tensor` and one kernel may hold them.
 bool OpenSegments::UniteAlong(ValueId tensor, int with, int segment) {
   const OpenSegment& a = segments_[with];
   const OpenSegment& b = segments_[segment];
-  if (std::max(a.fusion, b.fusion) > Fusion::kAll) return false;
-  if (a.segment.late_rows != b.segment.late_rows) return false;
-  if (a.segment.nodes.size() + b.segment.nodes.size() > kMaxNodes) return false;
-  if (a.tensors + b.tensors > kMaxTensors) return false;
+  if (!MayUnite(a, b)) return false;
   const auto ours = a.leaves.find(tensor), theirs = b.leaves.find(tensor);
   if (ours == a.leaves.end() || theirs == b.leaves.end()) return false;
   std::vector<std::pair<int8_t, int8_t>> known;
@@ -402,6 +406,31 @@ bool OpenSegments::UniteAlong(ValueId tensor, int with, int segment) {
   segments_[with].segment.axes = match.axes();
   Absorb(with, segment, remap);
   return true;
+}
+
+void OpenSegments::UniteEqualSpaces() {
+  // By level and sorted extents: the last segment of that kind with room.
+  absl::flat_hash_map<std::pair<int, std::vector<int64_t>>, int> spaces;
+  for (int s = 0; s < static_cast<int>(segments_.size()); ++s) {
+    const OpenSegment& open = segments_[s];
+    if (open.merged_into >= 0 || open.inner == kNone) continue;
+    if (open.segment.row_reductions || open.segment.column_reductions) continue;
+    std::vector<int64_t> extents;
+    for (const Axis& axis : open.segment.axes) extents.push_back(axis.extent);
+    std::sort(extents.begin(), extents.end());
+    int& with = spaces.try_emplace({open.segment.level, std::move(extents)}, s).first->second;
+    if (with == s) continue;
+    if (MayUnite(segments_[with], open)) {
+      AxisMatch match(segments_[with].segment.axes);
+      const DimMap remap = match.Unite(open.segment.axes, {{open.inner, segments_[with].inner}});
+      if (remap.size() == open.segment.axes.size() &&
+          match.axes().size() == segments_[with].segment.axes.size()) {
+        Absorb(with, s, remap);
+        continue;
+      }
+    }
+    with = s;
+  }
 }
 
 }  // namespace fusiond::schedule

@@ -47,6 +47,9 @@ class OpenSegments {
 
   // Places one node. Requires: called in topological order.
   void Visit(ir::NodeId id);
+  // After the last node: segments of a level that share nothing but their iteration space become
+  // one where both are without reductions and memory runs along the same axis. Saves launches.
+  void UniteEqualSpaces();
 
   std::vector<OpenSegment>& segments() { return segments_; }
   const ValueState& state(ir::ValueId id) const { return states_[id]; }
@@ -68,6 +71,7 @@ class OpenSegments {
   void Absorb(int into, int from, const DimMap& remap);
   void UniteReaders(int segment, const ir::Node& node);
   bool UniteAlong(ir::ValueId tensor, int with, int segment);
+  bool MayUnite(const OpenSegment& a, const OpenSegment& b) const;
   int Resolve(int segment) const;
   int LevelOf(ir::ValueId id) const;
   Fusion FusionOf(ir::NodeId id) const;

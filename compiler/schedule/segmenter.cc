@@ -187,6 +187,7 @@ absl::StatusOr<std::vector<Segment>> Segmentation(const SegmentRequest& request)
     position[id] = next++;
     open.Visit(id);
   }
+  open.UniteEqualSpaces();
   std::vector<int> order;
   for (size_t s = 0; s < open.segments().size(); ++s)
     if (open.segments()[s].merged_into < 0) order.push_back(static_cast<int>(s));

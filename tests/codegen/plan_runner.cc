@@ -145,6 +145,9 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
                            cpu::Evaluate(graph, inputs, exact));
   std::vector<std::string> texts;
   for (const compiler::KernelSource& source : plan.sources) texts.push_back(source.text);
+  if (!options.fault.edits.empty()) {
+    FUSIOND_ASSIGN_OR_RETURN(texts[0], emulation::Plant(texts[0], options.fault));
+  }
   emulation::RunOptions emulation = options.emulation;
   emulation.arch = plan.skeleton.arch;
   const emulation::KernelRunner runner =

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "compiler/compiler.h"
 #include "tests/emulation/emulation.h"
+#include "tests/emulation/plant.h"
 
 namespace fusiond::testing {
 
@@ -25,6 +26,7 @@ struct PlanRunOptions {
   int attempt = 0;
   emulation::RunOptions emulation;
   emulation::KernelRunner runner;  // where to run; empty: Emulate, on 3 SMs
+  emulation::Fault fault;          // planted into the first kernel's text
 };
 
 // The request that a run plans.

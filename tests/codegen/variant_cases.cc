@@ -59,7 +59,7 @@ output %m
 
 std::vector<VariantCase> VariantCases() {
   return {
-      {SchedulerId::kPointwise, "flat", Silu(4096)},
+      {SchedulerId::kPointwise, "flat", Silu(20008)},
       {SchedulerId::kPointwise, "flat_tail", Silu(4093)},
       {SchedulerId::kPointwise, "vector", BiasGelu(9, 64)},
       {SchedulerId::kPointwise, "element", BiasGelu(9, 61)},

@@ -135,6 +135,25 @@ output %b
   EXPECT_EQ(cut.segments[1].level, 0);
 }
 
+TEST(SegmenterTest, StrangersOfOneShapeShareALaunch) {
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(R"(fir 1
+%p = input : f32[64,32]
+%q = input : f32[64,32]
+%r = input {stride_order=[0,1]} : f32[64,32]
+%s = input : f32[64,16]
+%a = exp %p
+%b = exp %q
+%c = exp %r
+%d = exp %s
+output %a
+output %b
+output %c
+output %d
+)"));
+  // %c runs along other memory, %d over another space.
+  EXPECT_THAT(cut.regions, SizeIs(3));
+}
+
 TEST(SegmenterTest, SegmentSetIsABoundary) {
   ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(R"(fir 1
 %x = input : f32[64]
