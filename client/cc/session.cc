@@ -14,6 +14,21 @@ constexpr absl::Duration kRoomTimeout = absl::Minutes(10);
 
 }  // namespace
 
+std::vector<int64_t> LaunchNumbers(const executable::Executable& executable,
+                                   absl::Span<const executable::TensorArg> inputs) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < executable.inputs.size(); ++i) {
+    const executable::InputSpec& spec = executable.inputs[i];
+    for (size_t d = 0; d < spec.shape.size(); ++d) {
+      if (spec.shape[d] < 0) numbers.push_back(inputs[i].shape[d]);
+    }
+  }
+  for (size_t i = 0; i < executable.inputs.size(); ++i) {
+    if (executable.inputs[i].scalar) numbers.push_back(static_cast<int64_t>(inputs[i].bits));
+  }
+  return numbers;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     std::unique_ptr<channel::ClientSession> session) {
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientRing> ring, session->OpenRing());

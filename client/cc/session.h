@@ -25,6 +25,8 @@
 #include "runtime/base/sha256.h"
 #include "runtime/channel/client_ring.h"
 #include "runtime/channel/client_session.h"
+#include "runtime/executable/binding.h"
+#include "runtime/executable/executable.h"
 
 namespace fusiond::client {
 
@@ -53,6 +55,10 @@ struct RemoteExecutable {
   uint32_t extents =
       0;  // numbers: symbolic extents in order, then scalar inputs (i64, or the bits of an f64)
 };
+
+// The numbers that a launch of `executable` brings with these inputs.
+std::vector<int64_t> LaunchNumbers(const executable::Executable& executable,
+                                   absl::Span<const executable::TensorArg> inputs);
 
 struct LaunchTimes {
   absl::Duration queued;

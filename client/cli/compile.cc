@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/support.h"
 #include "runtime/base/file.h"
 #include "runtime/base/status_macros.h"
@@ -29,7 +30,8 @@ void PrintCompile(const GraphArguments& arguments, const v1::CompileResponse& re
     std::cout << "CUDA text   " << Bytes(response.source_bytes()) << "\n";
   if (response.cubin_bytes() > 0)
     std::cout << "cubin       " << Bytes(response.cubin_bytes()) << "\n";
-  if (!response.schedule().empty()) std::cout << "schedule    " << response.schedule() << "\n";
+  for (absl::string_view line : absl::StrSplit(response.schedule(), '\n', absl::SkipEmpty()))
+    std::cout << "schedule    " << line << "\n";
   for (const std::string& note : response.notes()) std::cout << "note        " << note << "\n";
 }
 

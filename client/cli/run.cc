@@ -28,19 +28,12 @@ absl::StatusOr<std::vector<HostArray>> RunRemotely(client::Session& session,
   // Host memory shared with the worker, and device memory beside it where the device has its own.
   std::vector<client::Buffer> host, device;
   std::vector<const HostArray*> arrays;
-  std::vector<int64_t> numbers;
+  std::vector<executable::TensorArg> input_args;
   for (const HostArray& input : inputs) {
+    input_args.push_back(ToArg(input, 0));
     if (!input.scalar) arrays.push_back(&input);
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].scalar) continue;
-    for (size_t d = 0; d < inputs[i].shape.size(); ++d) {
-      if (executable.inputs[i].shape[d] < 0) numbers.push_back(inputs[i].shape[d]);
-    }
-  }
-  for (const HostArray& input : inputs) {
-    if (input.scalar) numbers.push_back(static_cast<int64_t>(input.ScalarBits()));
-  }
+  const std::vector<int64_t> numbers = client::LaunchNumbers(executable, input_args);
   const size_t first_output = arrays.size();
   std::vector<size_t> fresh;
   for (size_t i = 0; i < outputs.size(); ++i) {
