@@ -38,7 +38,10 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>,
       return End(absl::InvalidArgumentError(absl::StrCat(
           "items × targets: 1 to ", logic_.options().max_warm_items, " expected, given ", total)));
     }
-    summary_.set_total(static_cast<uint32_t>(total));
+    {
+      base::MutexLock lock(&mutex_);
+      summary_.set_total(static_cast<uint32_t>(total));
+    }
     Pump();
   }
 
