@@ -10,6 +10,7 @@
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/names.h"
 #include "compiler/schedule/column.h"
+#include "compiler/schedule/finalise.h"
 
 namespace fusiond::codegen {
 namespace {
@@ -38,6 +39,7 @@ class Column {
         tile_(schedule.threads_per_row * schedule.vector),
         columns_(region.Columns()),
         reductions_(schedule::LateReductions(region)),
+        in_loop_(schedule::ComputedBefore(region)),
         alignment_(NaturalAlignment(region)),
         text_(entry, schedule.threads),
         out_(text_.body()) {
@@ -102,12 +104,11 @@ class Column {
   }
 
   void TakeParameters(const Formula& rows) {
-    std::vector<bool> used(region_.tensors.size(), false);
-    for (const Instr& instr : region_.instrs)
-      if (instr.kind == Instr::Kind::kLoad) used[instr.access.tensor] = true;
-    for (const Store& store : region_.stores) used[store.access.tensor] = true;
-    for (uint32_t t = 0; t < used.size(); ++t)
-      if (used[t]) text_.TakeTensor(region_, t);
+    if (Split()) {
+      text_.TakeTensorsBefore(region_);
+    } else {
+      text_.TakeTensors(region_);
+    }
     text_.TakeScalars(region_);
     for (uint32_t r = 0; Split() && r < reductions_.size(); ++r)
       text_.TakeScratch(r, MemoryType(region_.instrs[reductions_[r]].dtype), true);
@@ -122,7 +123,7 @@ class Column {
   void WriteKernelValues() {
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
       const Instr& instr = region_.instrs[i];
-      if (instr.dims != 0 || instr.late) continue;
+      if (instr.dims != 0 || instr.late || (Split() && !in_loop_[i])) continue;
       if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
       if (instr.kind == Instr::Kind::kLoad) WriteOneLoad(i, "0");
     }
@@ -218,20 +219,7 @@ class Column {
     return in_loop_[static_cast<size_t>(&instr - region_.instrs.data())];
   }
 
-  // What the loop over rows computes: operands of reductions, values of stores on the way.
-  void FindLoop() {
-    in_loop_.assign(region_.instrs.size(), false);
-    for (uint32_t i : reductions_) in_loop_[region_.instrs[i].operands[0]] = true;
-    for (const Store& store : region_.stores)
-      if (!region_.instrs[store.value].late) in_loop_[store.value] = true;
-    for (size_t i = region_.instrs.size(); i-- > 0;) {
-      if (!in_loop_[i]) continue;
-      for (uint32_t operand : region_.instrs[i].operands) in_loop_[operand] = true;
-    }
-  }
-
   void WriteRowLoop() {
-    FindLoop();
     const bool masked = columns_ % tile_ != 0;
     if (masked) {
       out_.Open("if (j < ", columns_, ")");
@@ -442,9 +430,9 @@ class Column {
   const int inner_;
   const int64_t tile_, columns_;
   const std::vector<uint32_t> reductions_;
-  size_t first_column_ = 0;    // dims before it are row dims
-  std::vector<bool> in_loop_;  // by instr
-  bool by_column_ = false;     // in the epilogue: one column a thread
+  const std::vector<bool> in_loop_;  // by instr: computed row by row
+  size_t first_column_ = 0;          // dims before it are row dims
+  bool by_column_ = false;           // in the epilogue: one column a thread
   std::vector<int64_t> alignment_;
   KernelText text_;
   TextBuilder& out_;
@@ -457,21 +445,21 @@ Emission EmitColumn(const Region& region, const KernelSchedule& schedule) {
   Column column(region, schedule, "column", static_cast<uint32_t>(region.tensors.size()));
   emission.kernels.push_back(column.Write(Formula::Constant(region.Rows()), /*waits=*/false));
   emission.alignment = column.alignment();
-  if (schedule.splits > 1) {
-    AppendFinalise(region, Formula::Constant(schedule.splits), schedule.splits, {}, emission);
-  }
+  if (schedule.splits > 1)
+    AppendFinalise(region, Formula::Constant(schedule.splits), schedule.splits, emission);
   return emission;
 }
 
 void AppendFinalise(const Region& region, const Formula& parts, int64_t expected_parts,
-                    const schedule::PartLayout& layout, Emission& emission) {
-  const Region finalise = schedule::FinaliseRegion(region, expected_parts, layout);
+                    Emission& emission) {
+  const Region finalise = schedule::FinaliseRegion(region, expected_parts);
   const KernelSchedule schedule = schedule::FinaliseSchedule(finalise);
   const auto first_scratch = static_cast<uint32_t>(region.tensors.size());
   for (size_t t = first_scratch; t < finalise.tensors.size(); ++t) {
-    const int64_t bytes = finalise.tensors[t].strides[0] * ir::ByteSize(finalise.tensors[t].dtype);
+    const schedule::Tensor& buffer = finalise.tensors[t];
     emission.scratch_bytes.push_back(
-        Formula::Combine(FormulaTerm::Kind::kMultiply, parts, Formula::Constant(bytes)));
+        Formula::Combine(FormulaTerm::Kind::kMultiply, parts,
+                         Formula::Constant(buffer.strides[0] * ir::ByteSize(buffer.dtype))));
   }
   Column column(finalise, schedule, "finalise", first_scratch);
   emission.kernels.push_back(column.Write(parts, /*waits=*/true));

@@ -7,7 +7,6 @@
 #define FUSIOND_COMPILER_CODEGEN_COLUMN_H_
 
 #include "compiler/codegen/kernel.h"
-#include "compiler/schedule/finalise.h"
 #include "compiler/schedule/kernel_schedule.h"
 #include "compiler/schedule/region.h"
 
@@ -17,9 +16,10 @@ Emission EmitColumn(const schedule::Region& region, const schedule::KernelSchedu
 
 // Appends the kernel that completes the late reductions of `region` from `parts` partial results
 // each, and their buffers, as scratch. A kernel ahead must have written them: reduction r's to
-// scratch buffer r, part p at element p · layout.elements.
+// scratch buffer r, dense over (parts, kept dims), in the type that memory has for its own.
+// `expected_parts`: about as many as there will be.
 void AppendFinalise(const schedule::Region& region, const executable::Formula& parts,
-                    int64_t expected_parts, const schedule::PartLayout& layout, Emission& emission);
+                    int64_t expected_parts, Emission& emission);
 
 }  // namespace fusiond::codegen
 

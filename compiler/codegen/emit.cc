@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/column.h"
 #include "compiler/codegen/pointwise.h"
+#include "compiler/codegen/row_column.h"
 #include "compiler/codegen/row_persistent.h"
 #include "runtime/base/check.h"
 
@@ -16,8 +17,9 @@ Emission Emit(const schedule::Region& region, const schedule::KernelSchedule& sc
     case SchedulerId::kRowPersistent:
       return EmitRowPersistent(region, schedule);
     case SchedulerId::kRowStream:
-    case SchedulerId::kRowColumn:
       break;
+    case SchedulerId::kRowColumn:
+      return EmitRowColumn(region, schedule);
     case SchedulerId::kColumn:
       return EmitColumn(region, schedule);
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/codegen/names.h"
 #include "compiler/device/device_text.h"
+#include "compiler/schedule/finalise.h"
 
 namespace fusiond::codegen {
 
@@ -31,7 +32,25 @@ void KernelText::TakeTensor(const Region& region, uint32_t tensor) {
 }
 
 void KernelText::TakeTensors(const Region& region) {
-  for (uint32_t t = 0; t < region.tensors.size(); ++t) TakeTensor(region, t);
+  std::vector<bool> named(region.tensors.size(), false);
+  for (const schedule::Instr& instr : region.instrs)
+    if (instr.kind == schedule::Instr::Kind::kLoad) named[instr.access.tensor] = true;
+  for (const schedule::Store& store : region.stores) named[store.access.tensor] = true;
+  for (uint32_t t = 0; t < named.size(); ++t)
+    if (named[t]) TakeTensor(region, t);
+}
+
+void KernelText::TakeTensorsBefore(const Region& region) {
+  const std::vector<bool> computed = schedule::ComputedBefore(region);
+  std::vector<bool> named(region.tensors.size(), false);
+  for (size_t i = 0; i < region.instrs.size(); ++i) {
+    if (computed[i] && region.instrs[i].kind == schedule::Instr::Kind::kLoad)
+      named[region.instrs[i].access.tensor] = true;
+  }
+  for (const schedule::Store& store : region.stores)
+    if (!region.instrs[store.value].late) named[store.access.tensor] = true;
+  for (uint32_t t = 0; t < named.size(); ++t)
+    if (named[t]) TakeTensor(region, t);
 }
 
 void KernelText::TakeScalars(const Region& region) {

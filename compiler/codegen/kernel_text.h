@@ -25,7 +25,9 @@ class KernelText {
 
   // Pointers are restrict unless the tensor is shared, const unless a store of the region names it.
   void TakeTensor(const schedule::Region& region, uint32_t tensor);
-  void TakeTensors(const schedule::Region& region);  // all of them
+  void TakeTensors(const schedule::Region& region);  // all that it names
+  // Those of what is computed before the grid ends (schedule/finalise.h).
+  void TakeTensorsBefore(const schedule::Region& region);
   void TakeScalars(const schedule::Region& region);
   // `type` as in memory; `written` by this kernel, else only read.
   void TakeScratch(uint32_t index, absl::string_view type, bool written);

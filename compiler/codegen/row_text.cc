@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "compiler/codegen/names.h"
+#include "compiler/schedule/finalise.h"
 
 namespace fusiond::codegen {
 
@@ -16,14 +17,17 @@ using schedule::Strides;
 
 RowText::RowText(const Region& region, const schedule::KernelSchedule& schedule,
                  const schedule::Stages& stages, bool shifted, TextBuilder& out,
-                 std::vector<int64_t>& alignment)
+                 std::vector<int64_t>& alignment, int chains)
     : region_(region),
       schedule_(schedule),
       stages_(stages),
       shifted_(shifted),
+      chains_(chains > 0 ? chains : schedule.vector),
       out_(out),
       alignment_(alignment),
-      held_(region.instrs.size(), false) {
+      held_(region.instrs.size(), false),
+      at_use_(region.instrs.size(), false),
+      computed_(schedule::ComputedBefore(region)) {
   while (first_column_ < region.dims.size() && !region.dims[first_column_].column) ++first_column_;
   if (first_column_ < region.dims.size()) inner_ = static_cast<int>(region.dims.size()) - 1;
   for (uint32_t instr : stages.held) held_[instr] = true;
@@ -58,7 +62,7 @@ void RowText::WriteCompute(uint32_t i) {
 void RowText::WriteKernelValues() {
   for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
     const Instr& instr = region_.instrs[i];
-    if (ScopeOf(i) != Scope::kKernel) continue;
+    if (ScopeOf(i) != Scope::kKernel || !computed_[i]) continue;
     if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
     if (instr.kind == Instr::Kind::kLoad) {
       out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
@@ -109,16 +113,41 @@ void RowText::WriteRow() {
   }
 }
 
-void RowText::WriteRowValues(size_t p) {
+void RowText::DeclareRowLoads() {
+  for (const schedule::Pass& pass : stages_.passes) {
+    for (uint32_t i : pass.rows) {
+      const Instr& instr = region_.instrs[i];
+      if (instr.kind != Instr::Kind::kLoad || ScopeOf(i) == Scope::kKernel) continue;
+      out_.Line("fd_vec<", MemoryType(region_.tensors[instr.access.tensor].dtype), ", 1> l", i,
+                ";");
+    }
+  }
+}
+
+void RowText::WriteRowLoads() {
+  for (const schedule::Pass& pass : stages_.passes) {
+    for (uint32_t i : pass.rows) {
+      const Instr& instr = region_.instrs[i];
+      if (instr.kind != Instr::Kind::kLoad || ScopeOf(i) == Scope::kKernel) continue;
+      const std::string base = Base(instr.access);
+      out_.Line("l", i, " = ", LoadText(region_, instr.access, {}, 1, base.empty() ? "0" : base),
+                ";");
+    }
+  }
+}
+
+void RowText::WriteRowValues(size_t p, bool ahead) {
   pass_ = p;
   for (uint32_t i : stages_.passes[p].rows) {
     const Instr& instr = region_.instrs[i];
     if (ScopeOf(i) == Scope::kKernel) continue;
     if (instr.kind == Instr::Kind::kLoad) {
       const std::string base = Base(instr.access);
+      const std::string from =
+          ahead ? absl::StrCat("l", i)
+                : LoadText(region_, instr.access, {}, 1, base.empty() ? "0" : base);
       out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
-                RegisterType(instr.dtype), ">(",
-                LoadText(region_, instr.access, {}, 1, base.empty() ? "0" : base), "[0]);");
+                RegisterType(instr.dtype), ">(", from, "[0]);");
     } else {
       WriteCompute(i);
     }
@@ -228,11 +257,11 @@ void RowText::WriteLoad(uint32_t i, bool now) {
 
 void RowText::WriteElements(size_t p, bool now) {
   pass_ = p;
-  now_ = now;
   const schedule::Pass& pass = stages_.passes[p];
   for (uint32_t i : pass.loads) {
     const Instr& instr = region_.instrs[i];
-    const std::string from = absl::StrCat("m", i, now ? "" : "[k]");
+    const bool at_use = now || at_use_[i];
+    const std::string from = absl::StrCat("m", i, at_use ? "" : "[k]");
     const char* type = RegisterType(instr.dtype);
     if (ScopeOf(i) == Scope::kVector) {
       out_.Line("const ", type, " v", i, " = fd_cast<", type, ">(", from, "[0]);");
@@ -241,7 +270,7 @@ void RowText::WriteElements(size_t p, bool now) {
     // Unpacked by other instructions in later passes: else the compiler keeps f32 copies alive.
     const bool narrow = ir::ByteSize(region_.tensors[instr.access.tensor].dtype) == 2;
     const std::string cast =
-        p > 0 && narrow && !now ? "fd_cast_again" : absl::StrCat("fd_cast<", type, ">");
+        p > 0 && narrow && !at_use ? "fd_cast_again" : absl::StrCat("fd_cast<", type, ">");
     out_.Line("const fd_vec<", type, ", ", schedule_.vector, "> x", i, " = ", cast, "(", from,
               ");");
   }
@@ -263,12 +292,19 @@ void RowText::WriteElements(size_t p, bool now) {
   }
   for (uint32_t i : pass.reductions) {
     const Instr& instr = region_.instrs[i];
+    const std::string chain = absl::StrCat(
+        "a", i, "[e", chains_ < schedule_.vector ? absl::StrCat(" % ", chains_) : "", "]");
     const std::string combined =
-        absl::StrCat(Reducer(instr.op), "::combine(a", i, "[e], ", Value(instr.operands[0]), ")");
+        absl::StrCat(Reducer(instr.op), "::combine(", chain, ", ", Value(instr.operands[0]), ")");
     out_.Line(
-        "a", i, "[e] = ",
-        shifted_ ? absl::StrCat("e >= begin && e < end ? ", combined, " : a", i, "[e]") : combined,
+        chain, " = ",
+        shifted_ ? absl::StrCat("e >= begin && e < end ? ", combined, " : ", chain) : combined,
         ";");
+  }
+  for (uint32_t i : pass.sums) {
+    const Instr& instr = region_.instrs[i];
+    out_.Line("a", i, "[k][e] = ", Reducer(instr.op), "::combine(a", i, "[k][e], ",
+              Value(instr.operands[0]), ");");
   }
   for (size_t s : pass.stores) {
     if (Plan(region_.stores[s].access).form != VectorAccess::Form::kOne)
@@ -330,10 +366,25 @@ void RowText::DeclareChains(size_t p) {
   for (uint32_t i : stages_.passes[p].reductions) {
     const Instr& instr = region_.instrs[i];
     const char* type = RegisterType(instr.dtype);
-    out_.Line(type, " a", i, "[", schedule_.vector, "];");
-    out_.Unrolled("e", schedule_.vector);
+    out_.Line(type, " a", i, "[", chains_, "];");
+    out_.Unrolled("e", chains_);
     out_.Line("a", i, "[e] = ", Reducer(instr.op), "::identity<", type, ">();");
     out_.Close();
+  }
+}
+
+void RowText::DeclareSums() {
+  for (const schedule::Pass& pass : stages_.passes) {
+    for (uint32_t i : pass.sums) {
+      const Instr& instr = region_.instrs[i];
+      const char* type = RegisterType(instr.dtype);
+      out_.Line("fd_vec<", type, ", ", schedule_.vector, "> a", i, "[", schedule_.unroll, "];");
+      out_.Unrolled("k", schedule_.unroll);
+      out_.Unrolled("e", schedule_.vector);
+      out_.Line("a", i, "[k][e] = ", Reducer(instr.op), "::identity<", type, ">();");
+      out_.Close();
+      out_.Close();
+    }
   }
 }
 

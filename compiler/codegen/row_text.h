@@ -34,33 +34,44 @@ struct ReductionGroup {
 
 class RowText {
  public:
-  // `alignment`: by region tensor, raised to what accesses rely on.
+  // `alignment`: by region tensor, raised to what accesses rely on. `chains`: of each row reduction
+  // in a thread, a power of two; 0: one for each element of a vector.
   RowText(const schedule::Region& region, const schedule::KernelSchedule& schedule,
           const schedule::Stages& stages, bool shifted, TextBuilder& out,
-          std::vector<int64_t>& alignment);
+          std::vector<int64_t>& alignment, int chains = 0);
 
   // Runtime values and loads that are the same for every row. Before a loop over rows.
   void WriteKernelValues();
   // Coordinates and offsets of `row`; then the shift.
   void WriteRow();
-  // Loads of one value a row, and what is computed from them before pass `p`.
-  void WriteRowValues(size_t p);
+  // Loads of one value a row, and what is computed from them before pass `p`. `ahead`: the loads
+  // are l<i> already.
+  void WriteRowValues(size_t p, bool ahead = false);
+  // Declarations "fd_vec<…, 1> l<i>;" of all loads of one value a row; and l<i> = …, after
+  // WriteRow.
+  void DeclareRowLoads();
+  void WriteRowLoads();
 
   // "{" of what holds for vector k: j, coordinates, whole, begin and end. `masked`: a vector may
   // have no column at all.
   void OpenVector(bool masked);
   void CloseVector();
+  // From here on element load `instr` is named m<i> without [k]: whoever uses it has just loaded
+  // it.
+  void LoadAtUse(uint32_t instr) { at_use_[instr] = true; }
   // m<i>[k] = …, or, `now`, const m<i> = …, inside OpenVector.
   void WriteLoad(uint32_t instr, bool now);
   // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held.
   void DeclareLoad(uint32_t instr);
   void DeclareHeld(uint32_t instr);
-  // The elements of pass `p` for vector k, with chains, held values and stores. Loads are m<i>[k],
-  // or m<i> if `now`.
+  // The elements of pass `p` for vector k, with chains, sums a<i>[k], held values and stores. Loads
+  // are m<i>[k], or m<i> if `now`.
   void WriteElements(size_t p, bool now);
 
   // a<i>[vector] = identity, for each reduction of pass `p`.
   void DeclareChains(size_t p);
+  // fd_vec<…> a<i>[unroll] = identity, for each sum of any pass.
+  void DeclareSums();
   std::vector<ReductionGroup> Groups(size_t p);
   // z<g>[K] = folded chains.
   void FoldChains(const ReductionGroup& group);
@@ -71,6 +82,10 @@ class RowText {
   void WriteRowStores();
 
   const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
+  // Where the row begins in an access, after WriteRow: "b0", or "" where it does not vary.
+  std::string Base(const schedule::Access& access) const;
+  // Whether element load `instr` is a vector, not one value for all its columns.
+  bool IsVector(uint32_t instr) const { return ScopeOf(instr) == Scope::kElement; }
 
  private:
   enum class Scope { kKernel, kRow, kVector, kElement };
@@ -80,7 +95,6 @@ class RowText {
   void WriteCompute(uint32_t instr);
   VectorAccess Plan(const schedule::Access& access);
   bool KeepsPhase(const schedule::Access& access) const;
-  std::string Base(const schedule::Access& access) const;    // "b0", or ""
   std::string Offset(const schedule::Access& access) const;  // of vector k
   std::string RowOwner(const schedule::Access& access) const;
   std::string ColumnOwner(const schedule::Access& access) const;
@@ -91,14 +105,14 @@ class RowText {
   const schedule::KernelSchedule& schedule_;
   const schedule::Stages& stages_;
   const bool shifted_;
+  const int chains_;
   TextBuilder& out_;
   std::vector<int64_t>& alignment_;
   size_t first_column_ = 0;                         // dims before it are row dims
   int inner_ = -1;                                  // the innermost column dim, or -1
   std::map<schedule::Strides, std::string> bases_;  // row part of strides → name
-  std::vector<bool> held_;
+  std::vector<bool> held_, at_use_, computed_;
   size_t pass_ = 0;  // being written
-  bool now_ = false;
   int groups_ = 0;
 };
 

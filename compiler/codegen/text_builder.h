@@ -29,9 +29,10 @@ class TextBuilder {
     Line("{");
     ++depth_;
   }
-  void Close() {
+  // `tail` follows the brace.
+  void Close(absl::string_view tail = "") {
     --depth_;
-    Line("}");
+    Line("}", tail);
   }
   // A loop that the compiler unrolls: "for (int <name> = 0; <name> < <count>; <name>++) {".
   void Unrolled(absl::string_view name, int count) {

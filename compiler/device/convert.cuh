@@ -71,6 +71,16 @@ FD fd_vec<To, N> fd_cast(const fd_vec<From, N>& v) {
   return r;
 }
 
+// fd_opaque for a whole vector: what is computed from it is computed again, not kept.
+template <class T, int N>
+FD void fd_opaque(fd_vec<T, N>& v) {
+  static_assert(sizeof(v) % 4 == 0, "fd_opaque hides words");
+  fdi_words<sizeof(v) / 4> words = fd_bit_cast<fdi_words<sizeof(v) / 4>>(v);
+#pragma unroll
+  for (int i = 0; i < (int)sizeof(v) / 4; i++) fd_opaque(words.w[i]);
+  v = fd_bit_cast<fd_vec<T, N>>(words);
+}
+
 // fd_cast<f32>(v) by other instructions, for a second use of a packed vector: the compiler then
 // does not keep the first use's f32 copies in registers (or spill them) instead of unpacking again.
 template <class From, int N>

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/column.h"
 #include "compiler/schedule/pointwise.h"
+#include "compiler/schedule/row_column.h"
 #include "compiler/schedule/row_persistent.h"
 
 namespace fusiond::schedule {
@@ -14,6 +15,7 @@ namespace {
 const Scheduler* const kTable[] = {
     &PointwiseScheduler(),
     &RowPersistentScheduler(),
+    &RowColumnScheduler(),
     &ColumnScheduler(),
 };
 

@@ -13,60 +13,28 @@ bool IsLateReduction(const Instr& instr) {
   return instr.kind == Instr::Kind::kReduce && instr.late;
 }
 
-// Which dims of a region stay, and how they are cut.
-class Cut {
- public:
-  Cut(const Region& region, const PartLayout& layout) : layout_(layout) {
-    for (size_t d = 0; d < region.dims.size(); ++d)
-      if (region.dims[d].column != region.late_rows) kept_.push_back(d);
-    FUSIOND_CHECK(layout.factors.empty() || kept_.size() == 1);
-    if (!layout.factors.empty()) {
-      for (const PartLayout::Factor& factor : layout.factors) extents_.push_back(factor.extent);
-    } else {
-      for (size_t d : kept_) extents_.push_back(region.dims[d].extent);
-    }
-    if (extents_.empty()) extents_.push_back(1);
-  }
+// Dims that the parts keep.
+std::vector<size_t> KeptDims(const Region& region) {
+  std::vector<size_t> kept;
+  for (size_t d = 0; d < region.dims.size(); ++d)
+    if (region.dims[d].column != region.late_rows) kept.push_back(d);
+  return kept;
+}
 
-  const std::vector<int64_t>& extents() const { return extents_; }
+// Strides over (parts, kept dims) of an access that does not vary by part.
+Strides Kept(const Strides& strides, const std::vector<size_t>& kept) {
+  Strides result = {0};
+  for (size_t d : kept) result.push_back(strides[d]);
+  if (kept.empty()) result.push_back(0);
+  return result;
+}
 
-  // Strides of the new region: the parts, then the kept dims.
-  Strides Of(const Strides& strides) const {
-    Strides result = {0};
-    if (layout_.factors.empty()) {
-      for (size_t d : kept_) result.push_back(strides[d]);
-      if (kept_.empty()) result.push_back(0);
-      return result;
-    }
-    int64_t stride = strides[kept_[0]];
-    for (size_t f = extents_.size(); f-- > 0; stride *= extents_[f])
-      result.insert(result.begin() + 1, stride);
-    return result;
-  }
-
-  Strides OfParts() const {
-    Strides result;
-    int64_t dense = 1;
-    for (size_t f = extents_.size(); f-- > 0; dense *= extents_[f]) {
-      result.insert(result.begin(), layout_.factors.empty() ? dense : layout_.factors[f].stride);
-    }
-    result.insert(result.begin(), layout_.elements > 0 ? layout_.elements : dense);
-    return result;
-  }
-
- private:
-  const PartLayout& layout_;
-  std::vector<size_t> kept_;
-  std::vector<int64_t> extents_;
-};
-
-Tensor PartsTensor(ir::DType dtype, const std::vector<int64_t>& extents, const Strides& strides,
-                   int64_t parts) {
+// The buffer of one reduction's parts.
+Tensor Parts(ir::DType dtype, const std::vector<Dim>& dims) {
   Tensor tensor;
   tensor.dtype = dtype;
-  tensor.shape.push_back(parts);
-  for (int64_t extent : extents) tensor.shape.push_back(extent);
-  tensor.strides.assign(strides.begin(), strides.end());
+  for (const Dim& dim : dims) tensor.shape.push_back(dim.extent);
+  tensor.strides = ir::ContiguousStrides(tensor.shape);
   // The kernel ahead may still be writing when this one begins: no read-only path.
   tensor.shared = true;
   return tensor;
@@ -81,41 +49,53 @@ std::vector<uint32_t> LateReductions(const Region& region) {
   return reductions;
 }
 
-Region FinaliseRegion(const Region& region, int64_t parts, const PartLayout& layout) {
-  const Cut cut(region, layout);
+std::vector<bool> ComputedBefore(const Region& region) {
+  std::vector<bool> computed(region.instrs.size(), false);
+  for (uint32_t i : LateReductions(region)) computed[region.instrs[i].operands[0]] = true;
+  for (const Store& store : region.stores)
+    if (!region.instrs[store.value].late) computed[store.value] = true;
+  for (size_t i = region.instrs.size(); i-- > 0;) {
+    if (!computed[i]) continue;
+    for (uint32_t operand : region.instrs[i].operands) computed[operand] = true;
+  }
+  return computed;
+}
+
+Region FinaliseRegion(const Region& region, int64_t parts) {
+  const std::vector<size_t> kept = KeptDims(region);
   Region result;
   result.column_reductions = true;
   result.dims.push_back({parts, false});
-  for (int64_t extent : cut.extents()) result.dims.push_back({extent, true});
+  for (size_t d : kept) result.dims.push_back({region.dims[d].extent, true});
+  if (kept.empty()) result.dims.push_back({1, true});
   result.tensors = region.tensors;
   result.scalars = region.scalars;
 
   std::vector<bool> needed(region.instrs.size(), false);
-  for (const Store& store : region.stores) needed[store.value] = region.instrs[store.value].late;
+  for (const Store& store : region.stores)
+    if (region.instrs[store.value].late) needed[store.value] = true;
   for (size_t i = region.instrs.size(); i-- > 0;) {
     if (!needed[i] || IsLateReduction(region.instrs[i])) continue;
     for (uint32_t operand : region.instrs[i].operands) needed[operand] = true;
   }
   std::vector<uint32_t> number(region.instrs.size(), 0);
   for (uint32_t i = 0; i < region.instrs.size(); ++i) {
-    const Instr& instr = region.instrs[i];
-    const bool reduction = IsLateReduction(instr);
-    if (reduction) {
+    if (!needed[i]) continue;
+    Instr copy = region.instrs[i];
+    if (IsLateReduction(copy)) {
       Instr load;
       load.kind = Instr::Kind::kLoad;
-      load.dtype = instr.dtype;
-      load.access = {static_cast<uint32_t>(result.tensors.size()), cut.OfParts()};
-      result.tensors.push_back(PartsTensor(instr.dtype, cut.extents(), load.access.strides, parts));
-      if (needed[i]) result.instrs.push_back(std::move(load));
-    }
-    if (!needed[i]) continue;
-    Instr copy = instr;
-    if (reduction) {
-      copy.operands = {static_cast<uint32_t>(result.instrs.size() - 1)};
+      load.dtype = copy.dtype;
+      load.access.tensor = static_cast<uint32_t>(result.tensors.size());
+      result.tensors.push_back(Parts(copy.dtype, result.dims));
+      const ir::Dims& strides = result.tensors.back().strides;
+      load.access.strides.assign(strides.begin(), strides.end());
+      copy.operands = {static_cast<uint32_t>(result.instrs.size())};
       copy.over_columns = false;
+      result.instrs.push_back(std::move(load));
     } else {
       for (uint32_t& operand : copy.operands) operand = number[operand];
-      if (copy.kind == Instr::Kind::kLoad) copy.access.strides = cut.Of(copy.access.strides);
+      if (copy.kind == Instr::Kind::kLoad) copy.access.strides = Kept(copy.access.strides, kept);
     }
     copy.stage = 0;
     copy.late = false;
@@ -125,7 +105,7 @@ Region FinaliseRegion(const Region& region, int64_t parts, const PartLayout& lay
   for (const Store& store : region.stores) {
     if (!region.instrs[store.value].late) continue;
     result.stores.push_back(
-        {number[store.value], {store.access.tensor, cut.Of(store.access.strides)}});
+        {number[store.value], {store.access.tensor, Kept(store.access.strides, kept)}});
   }
   Classify(result);
   return result;

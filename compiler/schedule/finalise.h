@@ -19,21 +19,13 @@ namespace fusiond::schedule {
 // Reductions that are complete only when the grid has ended, by instr.
 std::vector<uint32_t> LateReductions(const Region& region);
 
-// How a part lies in its buffer: the kept dims, outer to inner, possibly cut into factors, so that
-// a kernel may write its registers in whatever order suits it. Dense in the kept dims' own order
-// when `factors` is empty.
-struct PartLayout {
-  struct Factor {
-    int64_t extent = 1;
-    int64_t stride = 0;  // elements
-  };
-  std::vector<Factor> factors;  // only for one kept dim, whose extent their product is
-  int64_t elements = 0;         // of a part, gaps included; 0: dense
-};
+// By instr: whether it is computed before the grid ends, for a late reduction or for a store on the
+// way. Late instrs are not.
+std::vector<bool> ComputedBefore(const Region& region);
 
-// `region`'s tensors first, then one a late reduction, in order. Rows are the parts. Requires: late
-// reductions.
-Region FinaliseRegion(const Region& region, int64_t parts, const PartLayout& layout = {});
+// `region`'s tensors first, then one a late reduction, in order: its parts, each dense over the
+// kept dims. Rows are the parts. Requires: late reductions.
+Region FinaliseRegion(const Region& region, int64_t parts);
 
 // The schedule of a region from FinaliseRegion.
 KernelSchedule FinaliseSchedule(const Region& region);

@@ -32,6 +32,7 @@ std::string Print(const KernelSchedule& s) {
   field("splits", s.splits);
   field("cluster", s.cluster);
   field("smem_bytes", s.smem_bytes);
+  if (s.shared_columns) absl::StrAppend(&text, " columns=shared");
   if (s.wide_index) absl::StrAppend(&text, " index=64");
   return text;
 }

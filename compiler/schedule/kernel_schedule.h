@@ -28,14 +28,15 @@ struct KernelSchedule {
   int splits = 0;           // parts into which a reduction is cut, each with its own partial result
   int cluster = 0;          // CTAs of a cluster
   int64_t smem_bytes = 0;   // dynamic shared memory of a CTA
-  bool wide_index = false;  // 64-bit element indices
+  bool shared_columns = false;  // what is the same for all rows lies in shared memory
+  bool wide_index = false;      // 64-bit element indices
 
   bool operator==(const KernelSchedule&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const KernelSchedule& s) {
     return H::combine(std::move(h), s.scheduler, s.variant, s.threads, s.vector, s.unroll,
                       s.threads_per_row, s.rows_per_cta, s.stages, s.splits, s.cluster,
-                      s.smem_bytes, s.wide_index);
+                      s.smem_bytes, s.shared_columns, s.wide_index);
   }
 };
 

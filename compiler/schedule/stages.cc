@@ -34,6 +34,7 @@ Stages PlanStages(const Region& region, int max_again) {
   for (uint32_t i = 0; i < count; ++i) {
     const Instr& instr = region.instrs[i];
     element[i] = IsElement(region, i);
+    if (instr.late && instr.kind != Instr::Kind::kReduce) continue;
     passes = std::max<size_t>(passes, instr.stage + 1);
     if (!element[i] || instr.kind == Instr::Kind::kLoad) continue;
     cost[i] = IssueSlots(instr.op);
@@ -47,15 +48,17 @@ Stages PlanStages(const Region& region, int max_again) {
   for (uint32_t i = 0; i < count; ++i) {
     const Instr& instr = region.instrs[i];
     if (instr.kind == Instr::Kind::kReduce) {
-      stages.passes[instr.stage].reductions.push_back(i);
+      (instr.late ? stages.passes[instr.stage].sums : stages.passes[instr.stage].reductions)
+          .push_back(i);
       roots[instr.stage].push_back(instr.operands[0]);
-    } else if (!element[i] && instr.kind != Instr::Kind::kConstant &&
+    } else if (!instr.late && !element[i] && instr.kind != Instr::Kind::kConstant &&
                instr.kind != Instr::Kind::kScalar) {
       stages.passes[instr.stage].rows.push_back(i);
     }
   }
   for (size_t s = 0; s < region.stores.size(); ++s) {
     const Store& store = region.stores[s];
+    if (region.instrs[store.value].late) continue;
     if (!IsElementStore(region, store)) {
       stages.row_stores.push_back(s);
       continue;

@@ -19,6 +19,7 @@ struct Pass {
   std::vector<uint32_t> elements;    // computed in the pass, operands first; no loads
   std::vector<uint32_t> loads;       // of elements, that the pass uses
   std::vector<uint32_t> reductions;  // over the columns, complete after it
+  std::vector<uint32_t> sums;        // over the rows: late, each pass adds its row's part
   std::vector<size_t> stores;        // of elements, in it
 };
 
@@ -27,6 +28,7 @@ struct Stages {
   std::vector<Pass> passes;
   std::vector<uint32_t> held;      // elements, by instr
   std::vector<size_t> row_stores;  // stores of one value a row, after everything
+  // What else is late belongs to no pass.
 };
 
 // Varies along some column dim.
@@ -35,7 +37,7 @@ bool IsElement(const Region& region, uint32_t instr);
 bool IsElementStore(const Region& region, const Store& store);
 
 // `max_again`: issue slots up to which an element is computed again rather than held. Requires: no
-// late instrs.
+// late row reductions.
 Stages PlanStages(const Region& region, int max_again);
 
 }  // namespace fusiond::schedule

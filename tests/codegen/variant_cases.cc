@@ -1,6 +1,7 @@
 #include "tests/codegen/variant_cases.h"
 
 #include "absl/strings/str_cat.h"
+#include "tests/codegen/norm_graphs.h"
 
 namespace fusiond::testing {
 namespace {
@@ -58,6 +59,8 @@ output %m
 }  // namespace
 
 std::vector<VariantCase> VariantCases() {
+  const std::vector<std::string> copies_by_thread = {"sm_80", "sm_86", "sm_89"};
+  const std::vector<std::string> bulk_copies = {"sm_90a", "sm_100a", "sm_120a"};
   return {
       {SchedulerId::kPointwise, "flat", Silu(20008)},
       {SchedulerId::kPointwise, "flat_tail", Silu(4093)},
@@ -76,6 +79,15 @@ std::vector<VariantCase> VariantCases() {
       {SchedulerId::kColumn, "whole_masked", ColumnSums(12, 504)},
       {SchedulerId::kColumn, "split", ColumnSums(600, 256)},
       {SchedulerId::kColumn, "split_masked", ColumnSums(600, 248)},
+      {SchedulerId::kRowColumn, "bulk_warp", LayerNormBackward(50, 512), bulk_copies},
+      {SchedulerId::kRowColumn, "bulk_team", LayerNormBackward(40, 2048), bulk_copies},
+      {SchedulerId::kRowColumn, "bulk_cta", RmsNormBackward(16, 12288), bulk_copies},
+      {SchedulerId::kRowColumn, "async_warp", LayerNormBackward(50, 512), copies_by_thread},
+      {SchedulerId::kRowColumn, "async_team", LayerNormBackward(40, 2048), copies_by_thread},
+      {SchedulerId::kRowColumn, "async_cta", RmsNormBackward(16, 12288), copies_by_thread},
+      {SchedulerId::kRowColumn, "direct_warp", LayerNormBackward(50, 511)},
+      {SchedulerId::kRowColumn, "direct_team", LayerNormBackward(40, 2047)},
+      {SchedulerId::kRowColumn, "direct_cta", RmsNormBackward(16, 12287)},
   };
 }
 

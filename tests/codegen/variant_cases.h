@@ -14,6 +14,7 @@ struct VariantCase {
   schedule::SchedulerId scheduler;
   std::string variant;
   std::string graph;  // .fir text, static extents
+  std::vector<std::string> archs = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 };
 
 inline void PrintTo(const VariantCase& c, std::ostream* out) {

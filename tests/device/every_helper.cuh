@@ -99,6 +99,9 @@ extern "C" __global__ void __launch_bounds__(128)
   cast_all(f, a, b, c, d, e, f, g, h);
   cast_all(g, a, b, c, d, e, f, g, h);
   fd_store(c, fd_cast_again(fd_load<bf16, 8>(a)));
+  fd_vec<bf16, 8> hidden = fd_load<bf16, 8>(a);
+  fd_opaque(hidden);
+  fd_store(c, fd_cast<f32>(hidden));
   fd_store(c + 8, fd_cast_again(fd_load<f16, 8>(b)));
   move<bf16, 8>(a, a), move<bf16, 1>(a, a), move<f16, 4>(b, b), move<f16, 2>(b, b);
   move<f32, 1>(c, c), move<f32, 3>(c, c), move<f32, 8>(c, c), move<f64, 4>(d, d);

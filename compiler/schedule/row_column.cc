@@ -1,0 +1,241 @@
+#include "compiler/schedule/row_column.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/schedule/device_model.h"
+#include "compiler/schedule/finalise.h"
+
+namespace fusiond::schedule {
+namespace {
+
+using executable::DeviceInfo;
+
+// Measured on an H200, rowcolumn.md, recipe head and 1.
+constexpr int kWarps = 16;  // of a CTA
+constexpr int kWarpsOfOneWarpRows = 12;
+constexpr int kMaxColumnsOfLane = 32;
+constexpr int kStages = 3;
+constexpr int64_t kMaxRingBytes = 192 * 1024;
+// Words of a thread that live through a row, out of the 128 registers of 16 warps. (One-warp rows
+// with 12 warps have 168, and layer norm's 112 words spill there: with weights in shared memory,
+// and then 16 warps, they do not; so it was measured, too.)
+constexpr int64_t kMaxWords = 100;
+constexpr int kMaxSlots = 4096;  // unrolled, of a thread; kernels.md 5.2
+constexpr int64_t kBulkAlignment = 128;
+constexpr size_t kCandidatesOfSource = 2;
+
+enum class Source { kBulk, kAsync, kDirect };
+
+const char* Name(Source source) {
+  return source == Source::kBulk ? "bulk" : source == Source::kAsync ? "async" : "direct";
+}
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+uint32_t RowMask(const Region& region) {
+  uint32_t mask = 0;
+  for (size_t d = 0; d < region.dims.size(); ++d)
+    if (!region.dims[d].column) mask |= 1u << d;
+  return mask;
+}
+
+// Whether an element load's rows are runs of memory that copies of 16 bytes can bring.
+bool CopiesRows(const Region& region, const Access& access, Source source, int vector) {
+  if (source == Source::kDirect) return false;
+  const size_t inner = region.dims.size() - 1;
+  if (access.strides[inner] != 1) return false;
+  if (inner > 0 && region.dims[inner - 1].column) return false;
+  const Tensor& tensor = region.tensors[access.tensor];
+  const int64_t size = ir::ByteSize(tensor.dtype);
+  if (tensor.alignment % 16 != 0) return false;
+  for (size_t d = 0; d < inner; ++d)
+    if (access.strides[d] * size % 16 != 0) return false;
+  // A thread copies the very vectors that it will read; a bulk copy takes the row as a whole.
+  return (source == Source::kAsync ? vector : region.Columns()) * size % 16 == 0;
+}
+
+std::vector<uint32_t> ElementLoads(const Region& region, const Stages& stages) {
+  std::vector<bool> used(region.instrs.size(), false);
+  for (const Pass& pass : stages.passes)
+    for (uint32_t i : pass.loads) used[i] = true;
+  std::vector<uint32_t> loads;
+  for (uint32_t i = 0; i < used.size(); ++i)
+    if (used[i]) loads.push_back(i);
+  return loads;
+}
+
+// Registers of `columns` values of a thread, in vectors of `vector`.
+int64_t Words(ir::DType dtype, int64_t columns, int vector) {
+  const int64_t vector_words = std::max<int64_t>(1, vector * ir::ByteSize(dtype) / 4);
+  return columns / vector * vector_words;
+}
+
+struct Pressure {
+  int64_t words = 0;         // that live through a row
+  int64_t column_words = 0;  // of them, of loads that are the same for all rows
+};
+
+Pressure PressureOf(const Region& region, const Stages& stages, int64_t columns, int vector) {
+  Pressure pressure;
+  for (uint32_t i : ElementLoads(region, stages)) {
+    const Instr& instr = region.instrs[i];
+    const int64_t words = Words(region.tensors[instr.access.tensor].dtype, columns, vector);
+    pressure.words += words;
+    if ((instr.dims & RowMask(region)) == 0) pressure.column_words += words;
+  }
+  for (uint32_t i : stages.held) pressure.words += Words(region.instrs[i].dtype, columns, vector);
+  for (uint32_t i : LateReductions(region))
+    pressure.words += columns * std::max<int64_t>(1, ir::ByteSize(region.instrs[i].dtype) / 4);
+  return pressure;
+}
+
+int VectorOf(const Region& region) {
+  int vector = VectorElements(region);
+  while (region.dims.back().extent % vector != 0) vector /= 2;
+  return vector;
+}
+
+// Warps that share a row: 1 up to 1024 columns, 4 at 2048, 8 at 4096 and 8192 (rowcolumn.md 1).
+int WarpsByRule(int64_t columns) {
+  return columns <= 1024 ? 1 : columns <= 2048 ? 4 : columns <= 8192 ? 8 : 16;
+}
+
+// With `warps` warps a row; nullopt where that does not fit.
+std::optional<KernelSchedule> WithWarps(const Region& region, const Stages& stages,
+                                        const DeviceInfo& device, Source source, int warps) {
+  KernelSchedule s;
+  s.scheduler = SchedulerId::kRowColumn;
+  s.vector = VectorOf(region);
+  s.threads_per_row = warps * 32;
+  const int64_t step = int64_t{s.threads_per_row} * s.vector;
+  s.unroll = static_cast<int>((region.Columns() + step - 1) / step);
+  const int64_t columns = int64_t{s.unroll} * s.vector;
+  if (columns > kMaxColumnsOfLane || columns * SlotsPerElement(region) > kMaxSlots)
+    return std::nullopt;
+  const Pressure pressure = PressureOf(region, stages, columns, s.vector);
+  // rowcolumn.md 11: weights in shared memory where registers run short.
+  s.shared_columns = pressure.words > kMaxWords;
+  if (pressure.words - (s.shared_columns ? pressure.column_words : 0) > kMaxWords)
+    return std::nullopt;
+
+  s.wide_index = NeedsWideIndex(region, region.Elements() + step);
+  const bool few = warps == 1 && !s.shared_columns;
+  for (int teams = few ? kWarpsOfOneWarpRows : kWarps / warps; teams >= 1; teams /= 2) {
+    s.rows_per_cta = teams;
+    s.threads = teams * s.threads_per_row;
+    s.variant = absl::StrCat(Name(source), warps == 1 ? "_warp" : teams > 1 ? "_team" : "_cta");
+    for (s.stages = source == Source::kDirect ? 0 : kStages; s.stages != 1; --s.stages) {
+      const RowColumnLayout layout = LayOutRowColumn(region, stages, s);
+      if (source != Source::kDirect && layout.ring.empty()) return std::nullopt;
+      s.smem_bytes = layout.bytes();
+      const bool fits = s.smem_bytes <= device.max_smem_per_block &&
+                        teams * s.stages * layout.stage_bytes <= kMaxRingBytes;
+      if (fits) return s;
+      if (s.stages == 0) break;
+    }
+  }
+  return std::nullopt;
+}
+
+// rowcolumn.md 2: the largest grid that divides the rows evenly, if it costs under 4 % of the SMs.
+int Grid(int64_t rows, int sm_count) {
+  if (rows <= sm_count) return static_cast<int>(rows);
+  for (int ctas = sm_count; ctas * 100 > sm_count * 96; --ctas)
+    if (rows % ctas == 0) return ctas;
+  return sm_count;
+}
+
+std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& device) {
+  const Stages stages = PlanStages(region, kRowColumnMaxAgain);
+  std::vector<Source> sources;
+  if (device.has_bulk_copy) sources.push_back(Source::kBulk);
+  if (device.has_cp_async) sources.push_back(Source::kAsync);
+  sources.push_back(Source::kDirect);
+  std::vector<KernelSchedule> candidates;
+  for (Source source : sources) {
+    const size_t most = candidates.size() + kCandidatesOfSource;
+    for (int warps = WarpsByRule(region.Columns()); warps <= kWarps; warps *= 2) {
+      if (candidates.size() == most) break;
+      if (std::optional<KernelSchedule> s = WithWarps(region, stages, device, source, warps)) {
+        s->splits = Grid(region.Rows(), device.sm_count);
+        candidates.push_back(*std::move(s));
+      }
+    }
+  }
+  return candidates;
+}
+
+std::string Applies(const Region& region, const DeviceInfo& device) {
+  if (!region.row_reductions || !region.column_reductions)
+    return "it has not both row and column reductions";
+  if (region.late_rows) return "its rows are few and long";
+  if (Propose(region, device).empty()) {
+    return absl::StrCat("rows of ", region.Columns(),
+                        " columns and their sums do not fit the registers of a CTA");
+  }
+  return "";
+}
+
+Cost Estimate(const Region& region, const KernelSchedule& s, const DeviceInfo& device) {
+  Cost cost;
+  cost.kernels = 2;
+  cost.dram_bytes = TouchedBytes(region);
+  for (uint32_t i : LateReductions(region))
+    cost.dram_bytes += 2 * s.splits * region.Columns() * ir::ByteSize(region.instrs[i].dtype);
+  cost.microseconds = Microseconds(device, cost.dram_bytes, cost.kernels);
+  return cost;
+}
+
+}  // namespace
+
+RowColumnLayout LayOutRowColumn(const Region& region, const Stages& stages,
+                                const KernelSchedule& s) {
+  const Source source = absl::StartsWith(s.variant, "bulk")    ? Source::kBulk
+                        : absl::StartsWith(s.variant, "async") ? Source::kAsync
+                                                               : Source::kDirect;
+  const int64_t teams = s.rows_per_cta, warps = s.threads_per_row / 32;
+  RowColumnLayout layout;
+  layout.slots = source == Source::kBulk ? RoundUp(8 * teams * s.stages, 16) : 0;
+  int64_t at = layout.slots;
+  if (warps > 1) {
+    for (const Pass& pass : stages.passes) {
+      for (uint32_t i : pass.reductions)
+        at += RoundUp(2 * teams * warps * ir::ByteSize(region.instrs[i].dtype), 16);
+    }
+  }
+  for (uint32_t i : ElementLoads(region, stages)) {
+    const Access& access = region.instrs[i].access;
+    const int64_t row_bytes = region.Columns() * ir::ByteSize(region.tensors[access.tensor].dtype);
+    if ((region.instrs[i].dims & RowMask(region)) == 0) {
+      if (!s.shared_columns || access.strides.back() != 1) {
+        layout.columns.push_back(i);
+        continue;
+      }
+      layout.shared_columns.push_back({i, at});
+      at += RoundUp(row_bytes, 16);
+    } else if (CopiesRows(region, access, source, s.vector)) {
+      layout.ring.push_back({i, layout.stage_bytes});
+      layout.stage_bytes += RoundUp(row_bytes, kBulkAlignment);
+    } else {
+      layout.direct.push_back(i);
+    }
+  }
+  layout.arena = RoundUp(at, kBulkAlignment);
+  layout.arena_bytes = teams * s.stages * layout.stage_bytes;
+  const int64_t span = int64_t{s.unroll} * s.threads_per_row * s.vector;
+  for (uint32_t i : LateReductions(region)) {
+    layout.arena_bytes =
+        std::max(layout.arena_bytes, teams * span * ir::ByteSize(region.instrs[i].dtype));
+  }
+  return layout;
+}
+
+const Scheduler& RowColumnScheduler() {
+  static constexpr Scheduler scheduler = {SchedulerId::kRowColumn, Applies, Propose, Estimate};
+  return scheduler;
+}
+
+}  // namespace fusiond::schedule
