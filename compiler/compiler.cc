@@ -41,16 +41,6 @@ passes::PassContext ContextFor(const Options& options) {
   return context;
 }
 
-absl::Status CheckMemorySpaces(const ir::Graph& graph) {
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const ir::ValueId id = graph.inputs()[i];
-    if (graph.producer(id).attributes.Bool(ir::AttributeKey::kHost))
-      return absl::UnimplementedError(absl::StrCat(
-          "input ", i, ": a tensor in host memory; kernels take device tensors and scalars"));
-  }
-  return absl::OkStatus();
-}
-
 // Segments whose regions all have a schedule.
 struct Scheduled {
   std::vector<schedule::Segment> segments;
@@ -192,7 +182,6 @@ absl::StatusOr<PlanResult> Plan(const PlanRequest& request) {
   }
   if (request.options.precision == Precision::kDouble)
     return absl::InvalidArgumentError("option precision: 'double' is for arch cpu");
-  FUSIOND_RETURN_IF_ERROR(CheckMemorySpaces(specialised));
   FUSIOND_ASSIGN_OR_RETURN(const ir::Graph canonical,
                            passes::Canonicalise(specialised, ContextFor(request.options)));
   result.canonical_ir = ir::Print(canonical);

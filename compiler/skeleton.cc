@@ -124,8 +124,8 @@ void AddGuards(const ir::Graph& graph, const PlanRequest& request,
     }
   }
   for (uint32_t i = 0; i < graph.inputs().size(); ++i) {
+    if (executable.inputs[i].scalar) continue;
     const ir::Type& type = graph.type(graph.inputs()[i]);
-    if (type.scalar) continue;
     for (uint32_t d = 0; d < type.shape.size(); ++d) {
       Guard guard;
       guard.input = i;
@@ -156,7 +156,7 @@ void AddGuards(const ir::Graph& graph, const PlanRequest& request,
     }
     if (!ExcludesOverlap(graph)) continue;
     for (uint32_t i = 0; i < graph.inputs().size(); ++i) {
-      if (graph.type(graph.inputs()[i]).scalar || graph.outputs()[o].alias_input == i) continue;
+      if (executable.inputs[i].scalar || graph.outputs()[o].alias_input == i) continue;
       Guard guard;
       guard.kind = Guard::Kind::kNoOverlap;
       guard.input = i;
@@ -179,9 +179,12 @@ absl::StatusOr<Executable> Interface(const ir::Graph& graph, const PlanRequest& 
     executable::InputSpec spec;
     spec.dtype = type.dtype;
     spec.scalar = type.scalar;
-    if (graph.producer(graph.inputs()[i]).attributes.Bool(ir::AttributeKey::kHost))
+    if (schedule::InHostMemory(graph, graph.inputs()[i])) {
       spec.space = executable::MemorySpace::kHost;
-    if (!type.scalar) {
+      // Kernels take its value, whoever launches them.
+      spec.scalar |= !request.device.is_cpu();
+    }
+    if (!spec.scalar) {
       if (absl::Status status = CheckLayout(i, type, request.inputs[i]); !status.ok())
         return status;
       spec.shape.assign(type.shape.begin(), type.shape.end());

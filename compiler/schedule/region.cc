@@ -88,7 +88,8 @@ class Lowering {
 
   absl::StatusOr<uint32_t> Operand(const ir::Node& node, const DimMap& frame, size_t slot) {
     const ValueId id = node.operands[slot];
-    if (graph_.type(id).scalar) return Scalar(id);
+    // A tensor in host memory, which has no dims, reaches a kernel by value.
+    if (graph_.type(id).scalar || InHostMemory(graph_, id)) return Scalar(id);
     const DimMap axes = OperandAxes(graph_, node, frame, slot);
     const auto [entry, added] = values_.try_emplace({id, axes}, 0);
     if (added) {
@@ -212,6 +213,11 @@ int64_t Region::Columns() const {
   for (const Dim& dim : dims)
     if (dim.column) product *= dim.extent;
   return product;
+}
+
+bool InHostMemory(const ir::Graph& graph, ValueId id) {
+  const ir::Node& producer = graph.producer(id);
+  return producer.op == Op::kInput && producer.attributes.Bool(ir::AttributeKey::kHost);
 }
 
 absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segment,

@@ -72,7 +72,7 @@ struct Store {
 struct Region {
   std::vector<Dim> dims;
   std::vector<Tensor> tensors;
-  std::vector<ir::ValueId> scalars;  // runtime scalars, graph inputs
+  std::vector<ir::ValueId> scalars;  // graph inputs passed by value
   std::vector<Instr> instrs;         // operands before users; all of them used
   std::vector<Store> stores;
   bool row_reductions = false;
@@ -93,6 +93,9 @@ struct Memory {
   // By ValueId: every tensor that its segment writes.
   std::vector<absl::InlinedVector<uint32_t, 1>> targets;
 };
+
+// Whether `id` is an input that lies in host memory.
+bool InHostMemory(const ir::Graph& graph, ir::ValueId id);
 
 // INVALID_ARGUMENT from type inference only, which a verified graph does not cause.
 absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segment,

@@ -61,12 +61,13 @@ ir::Dims Constants(const std::vector<executable::Formula>& formulas) {
 }
 
 std::vector<emulation::ExecutableInput> ToInputs(const PlanRequest& request,
+                                                 const executable::Executable& executable,
                                                  const std::vector<HostTensor>& tensors) {
   std::vector<emulation::ExecutableInput> inputs;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const InputLayout& layout = request.inputs[i];
     emulation::ExecutableInput input;
-    if (tensors[i].type.scalar) {
+    if (executable.inputs[i].scalar) {
       input.arg.bits = ScalarBits(tensors[i]);
     } else {
       input.arg.shape = tensors[i].type.shape;
@@ -152,9 +153,10 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
   emulation.arch = plan.skeleton.arch;
   const emulation::KernelRunner runner =
       options.runner ? options.runner : emulation::Emulator(emulation);
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
-                           emulation::RunExecutable(plan.skeleton, texts, ToInputs(request, inputs),
-                                                    runner, {request.device.sm_count, 16}));
+  FUSIOND_ASSIGN_OR_RETURN(
+      const std::vector<std::string> outputs,
+      emulation::RunExecutable(plan.skeleton, texts, ToInputs(request, plan.skeleton, inputs),
+                               runner, {request.device.sm_count, 16}));
   for (size_t o = 0; o < outputs.size(); ++o) {
     const executable::OutputSpec& output = plan.skeleton.outputs[o];
     const HostTensor got =

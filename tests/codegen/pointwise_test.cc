@@ -88,6 +88,18 @@ output %e
               IsOk());
 }
 
+TEST(PointwiseTextTest, TensorInHostMemoryComesByValue) {
+  EXPECT_THAT(RunPlan(R"(fir 1
+%a = input : f32[40]
+%k = input {host=true} : bf16[]
+%b = mul %a, %k
+%c = neg %k
+output %b
+output %c
+)"),
+              IsOk());
+}
+
 TEST(PointwiseTextTest, OutputsOfSeveralShapes) {
   EXPECT_THAT(RunPlan(R"(fir 1
 %a = input : f32[8,32]
