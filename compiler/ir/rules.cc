@@ -54,8 +54,13 @@ constexpr RuleInfo kRules[] = {
     {Rule::kOpKnown, kUnsupported, "the op is one of the op table"},
     {Rule::kStatic, kInvalid, "specialised: no extent is symbolic"},
     {Rule::kNoSize, kInvalid, "specialised: no size op is left"},
-    {Rule::kComputeType, kInvalid,
-     "canonical: a pointwise op's tensor operands have its compute type"},
+    {Rule::kComputeType, kInvalid, "canonical: a pointwise op's operands have its compute type"},
+    {Rule::kNarrow, kInvalid, "canonical: f16 and bf16 are moved and cast, computed in f32"},
+    {Rule::kReduction, kInvalid,
+     "canonical: reductions are sum, prod, max and min, have keepdim, and no dim of extent 1"},
+    {Rule::kViews, kInvalid,
+     "canonical: no broadcast_in_dim; expand and set before outputs only, or expand before a "
+     "reduction"},
 };
 
 }  // namespace

@@ -50,6 +50,9 @@ enum class Rule : uint8_t {
   kStatic = 40,
   kNoSize = 41,
   kComputeType = 50,
+  kNarrow = 51,
+  kReduction = 52,
+  kViews = 53,
 };
 
 struct RuleInfo {

@@ -5,6 +5,7 @@
 #include "compiler/ir/infer_internal.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/verify_internal.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
@@ -44,21 +45,6 @@ absl::Status CheckSpecialised(const Graph& graph, const Node& node) {
       return OpError(Rule::kStatic, node.op,
                      absl::StrCat("symbolic extent in ", Print(graph.type(result))));
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckCanonical(const Graph& graph, const Node& node) {
-  if (Info(node.op).op_class != OpClass::kPointwise) return absl::OkStatus();
-  absl::InlinedVector<const Type*, 4> types;
-  for (const ValueId operand : node.operands) types.push_back(&graph.type(operand));
-  FUSIOND_ASSIGN_OR_RETURN(const DType compute,
-                           PointwiseComputeType(node.op, types, node.attributes));
-  for (size_t i = node.op == Op::kWhere ? 1 : 0; i < types.size(); ++i) {
-    if (types[i]->scalar || types[i]->dtype == compute) continue;
-    return OpError(Rule::kComputeType, node.op,
-                   absl::StrFormat("operand %d is %s, the op computes in %s", i,
-                                   DTypeName(types[i]->dtype), DTypeName(compute)));
   }
   return absl::OkStatus();
 }

@@ -56,6 +56,7 @@ Axes::Axes(const ir::Graph& graph)
     first_[id + 1] = first_[id] + shape.size();
     for (const int64_t extent : shape) counts_.push_back(extent != 1);
   }
+  FindComputed();
   std::vector<bool> cyclic;
   if (Solve(cyclic)) return;
   // Only what stands on or behind a cycle is cut; if that does not help, every view is.
@@ -70,6 +71,18 @@ Axes::Axes(const ir::Graph& graph)
       }
     }
     if (Solve(cyclic)) return;
+  }
+}
+
+void Axes::FindComputed() {
+  computed_.assign(graph_.value_count(), false);
+  for (const ir::Node& node : graph_.nodes()) {
+    const OpClass op_class = ir::Info(node.op).op_class;
+    if (op_class != OpClass::kReduction && op_class != OpClass::kPointwise) continue;
+    if (node.op == Op::kSet) continue;
+    for (const ValueId operand : node.operands) computed_[operand] = true;
+    // A reduction's result is placed by its operand.
+    if (op_class == OpClass::kPointwise) computed_[node.results[0]] = true;
   }
 }
 
@@ -134,10 +147,12 @@ bool Axes::Solve(std::vector<bool>& cyclic) {
     for (size_t e = first_[id + 1]; e-- > first_[id];) {
       if (!Counts(e)) continue;
       if (right) {
-        left[Find(*right)].push_back({Find(e), static_cast<int>(*right - e)});
+        const size_t distance = computed_[id] ? *right - e : 1;
+        left[Find(*right)].push_back({Find(e), static_cast<int>(distance)});
         ++waiting[Find(e)];
       }
-      axis_[Find(e)] = std::max(axis_[Find(e)], static_cast<int>(first_[id + 1] - 1 - e));
+      const size_t from_right = computed_[id] ? first_[id + 1] - 1 - e : 0;
+      axis_[Find(e)] = std::max(axis_[Find(e)], static_cast<int>(from_right));
       right = e;
     }
   }

@@ -36,12 +36,14 @@ class Axes {
   void JoinNode(ir::NodeId id);
   void Join(size_t a, size_t b);
   bool Counts(size_t element) const { return counts_[element]; }
+  void FindComputed();
   size_t Find(size_t element);
   size_t Element(ir::ValueId id, size_t dim) const { return first_[id] + dim; }
 
   const ir::Graph& graph_;
   std::vector<size_t> first_;   // of each value: its first dim's element
   std::vector<bool> counts_;    // of each element: its extent is not 1
+  std::vector<bool> computed_;  // by ValueId: not only viewed
   std::vector<size_t> parent_;  // union-find over elements
   std::vector<int> axis_;       // of each element
   std::vector<bool> barrier_;   // by NodeId

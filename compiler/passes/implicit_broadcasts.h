@@ -14,8 +14,8 @@
 // views at a barrier of axes.h, an expand before an output whose elements repeat (then a set where
 // the output was not declared with stride 0), an expand before a reduction of repeated dims
 // (trivial_reductions takes it), segment_set.
-// Needs: static extents. Establishes: IR-53, IR-54. Exact for every value: no element changes.
-// Cost: O(dims) a node.
+// Needs: static extents. Establishes: IR-52 (keepdim), IR-53. Exact for every value: no element
+// changes. Cost: O(dims) a node.
 #ifndef FUSIOND_COMPILER_PASSES_IMPLICIT_BROADCASTS_H_
 #define FUSIOND_COMPILER_PASSES_IMPLICIT_BROADCASTS_H_
 

@@ -116,7 +116,7 @@ absl::StatusOr<ir::Graph> Canonicalise(const ir::Graph& specialised, const PassC
   const absl::Status status =
       ir::Verify(graph, complete ? ir::Stage::kCanonical : ir::Stage::kSpecialised, context.limits);
   if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("canonical graph: ", status.message()));
+    return absl::InternalError(absl::StrCat("canonical graph: ", status.message()));
   }
   return graph;
 }

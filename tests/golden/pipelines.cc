@@ -38,11 +38,34 @@ absl::Status Hash(State& state, absl::string_view) {
   return absl::OkStatus();
 }
 
+// Options of the passes that follow.
+absl::Status Strict(State& state, absl::string_view) {
+  state.passes.options.math = passes::Math::kStrict;
+  state.passes.options.excess_precision = false;
+  return absl::OkStatus();
+}
+
+absl::Status KeepRoundings(State& state, absl::string_view) {
+  state.passes.options.excess_precision = false;
+  return absl::OkStatus();
+}
+
+// Passes by name, once each; without a name the whole pipeline.
+absl::Status Passes(State& state, absl::string_view argument) {
+  if (argument.empty()) {
+    FUSIOND_ASSIGN_OR_RETURN(state.graph, passes::Canonicalise(state.graph, state.passes));
+    return absl::OkStatus();
+  }
+  const std::vector<absl::string_view> names = absl::StrSplit(argument, ',');
+  FUSIOND_RETURN_IF_ERROR(passes::RunPasses(state.graph, names, state.passes).status());
+  state.graph.Compact();
+  return absl::OkStatus();
+}
+
 constexpr Step kSteps[] = {
-    {"print", Print},
-    {"compact", Compact},
-    {"specialise", Specialise},
-    {"hash", Hash},
+    {"print", Print},   {"compact", Compact}, {"specialise", Specialise},
+    {"hash", Hash},     {"strict", Strict},   {"keep_roundings", KeepRoundings},
+    {"passes", Passes},
 };
 
 absl::Status RunStep(absl::string_view step, State& state) {

@@ -9,11 +9,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "compiler/ir/graph.h"
+#include "compiler/passes/pipeline.h"
 
 namespace fusiond::golden {
 
 struct State {
   ir::Graph graph;
+  passes::PassContext passes;
   // What a step prints in place of the graph (a schedule, CUDA text); empty: the graph is printed.
   std::string text;
 };

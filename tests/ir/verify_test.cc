@@ -35,8 +35,38 @@ TEST(VerifyTest, EachStageAsksForMore) {
                HasSubstr("node %1: IR-50: neg: operand 0 is bf16, the op computes in f32")));
   ASSERT_OK_AND_ASSIGN(const Graph canonical,
                        Parse("fir 1\n%a=input:bf16[4]\n%c=cast %a {dtype=f32}\n%p=gt %c, %c\n"
-                             "%k=constant {value=2.0}\n%w=where %p, %c, %k\noutput %w"));
+                             "%k=constant {value=2.0, dtype=f32}\n%w=where %p, %c, %k\noutput %w"));
   EXPECT_THAT(Verify(canonical, Stage::kCanonical), IsOk());
+}
+
+// One node of a canonical graph breaks each rule.
+TEST(VerifyTest, CanonicalRulesNameNodeAndReason) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"%a=input:f32[4]\n%k=constant {value=2.0}\n%b=mul %a, %k\noutput %b",
+       "node %2: IR-50: mul: operand 1 is f64, the op computes in f32"},
+      {"%a=input:bf16[4]\n%b=max %a {dims=[0], keepdim=true}\noutput %b",
+       "node %1: IR-51: max: reads bf16"},
+      {"%a=input:f32[4]\n%b=sum %a {dims=[0]}\noutput %b", "node %1: IR-52: sum: keepdim is false"},
+      {"%a=input:f32[4]\n%b=var %a {dims=[0], keepdim=true}\noutput %b",
+       "node %1: IR-52: var: is left"},
+      {"%a=input:f32[4,1]\n%b=sum %a {dims=[1], keepdim=true}\noutput %b",
+       "node %1: IR-52: sum: dim 1 has extent 1"},
+      {"%a=input:f32[4]\n%b=broadcast_in_dim %a {shape=[2,4], broadcast_dims=[1]}\noutput %b",
+       "node %1: IR-53: broadcast_in_dim: is left"},
+      {"%a=input:f32[4,1]\n%b=expand %a {shape=[4,2]}\n%c=neg %b\noutput %c",
+       "node %1: IR-53: expand: is read by neg"},
+      {"%a=input:f32[4]\n%b=set %a\n%c=neg %b\noutput %c", "node %1: IR-53: set: is read by neg"},
+  };
+  for (const Case& c : cases) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(std::string("fir 1\n") + c.text));
+    EXPECT_THAT(Verify(graph, Stage::kSpecialised), IsOk());
+    EXPECT_THAT(Verify(graph, Stage::kCanonical),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.message)));
+  }
 }
 
 TEST(VerifyTest, CycleIsReportedNotFollowed) {

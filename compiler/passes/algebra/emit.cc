@@ -96,7 +96,12 @@ class Emitter {
     Items items = plan.items;
     plans_.Sort(items);
     if (plan.op == Op::kAdd) {
-      std::stable_partition(items.begin(), items.end(), [](const Item& i) { return !i.negative; });
+      // A positive item, then what is subtracted, then the rest.
+      const auto first =
+          std::find_if(items.begin(), items.end(), [](const Item& item) { return !item.negative; });
+      std::rotate(items.begin(), first, first + 1);
+      std::stable_partition(items.begin() + 1, items.end(),
+                            [](const Item& item) { return item.negative; });
     } else if (plans_[items.back().plan].kind == PlanKind::kConstant) {
       std::rotate(items.begin() + 1, items.end() - 1, items.end());
     }

@@ -12,7 +12,7 @@
 namespace fusiond::passes {
 
 // One value a root. Chains become two-operand ops: products from the highest factor on, their
-// constant second; sums from a positive item on, with sub for negative ones.
+// constant second; sums from a positive item on, then what is subtracted, then the rest.
 absl::StatusOr<std::vector<ir::ValueId>> Emit(const Plans& plans, absl::Span<const PlanId> roots,
                                               Builder& builder);
 

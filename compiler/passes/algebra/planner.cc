@@ -100,10 +100,34 @@ Item Planner::Product(const Term& term, bool with_sign) {
     if (with_sign) negative = false;
   }
   if (with_sign && negative && NegateSmaller(items)) negative = false;
+  PairPowers(items);
   Item product = Levelled(Op::kMul, std::move(items));
   if (with_sign && negative) return {plans_.Unary(Op::kNeg, product.plan)};
   product.negative = negative;
   return product;
+}
+
+// x²·r² → (x·r)²: what is a power together is one product's power, whose size lies between.
+void Planner::PairPowers(Items& items) {
+  absl::flat_hash_map<PlanId, int> times;
+  for (const Item& item : items) ++times[item.plan];
+  Items once;
+  int shared = kMaxRepeated + 1;
+  for (const Item& item : items) {
+    int& count = times[item.plan];
+    if (count < 2) continue;
+    shared = std::min(shared, count);
+    once.push_back(item);
+    count = 0;  // seen
+  }
+  if (once.size() < 2) return;
+  for (const Item& item : once) {
+    for (int i = 0; i < shared; ++i) {
+      items.erase(std::find(items.begin(), items.end(), item));
+    }
+  }
+  const Item product = Levelled(Op::kMul, once);
+  for (int i = 0; i < shared; ++i) items.push_back(product);
 }
 
 // Negates a tensor that varies along fewer axes than the others, if there is one.
@@ -234,7 +258,12 @@ Item Planner::Sum(AtomId id, const Coefficient& coefficient) {
   if (groups.size() == 1) return plans_.Chain(Op::kAdd, std::move(groups[0]));
   Items items;
   for (Items& group : groups) items.push_back(plans_.Chain(Op::kAdd, std::move(group)));
-  return Levelled(Op::kAdd, std::move(items));
+  // Where something is subtracted, terms of fewer axes stay apart: x - m + b may cancel, and b - m
+  // would round at the size of m.
+  const bool subtracts =
+      std::any_of(items.begin(), items.end(), [](const Item& i) { return i.negative; });
+  return subtracts ? plans_.Chain(Op::kAdd, std::move(items))
+                   : Levelled(Op::kAdd, std::move(items));
 }
 
 Item Planner::Levelled(Op op, Items items) {

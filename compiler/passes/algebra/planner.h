@@ -39,6 +39,7 @@ class Planner {
   Item Signed(TermId id);
   Item Product(const Term& term, bool with_sign);
   bool NegateSmaller(Items& items);
+  void PairPowers(Items& items);
   void AppendFactor(const Factor& factor, PlanId base, Items& items);
   PlanId WholePower(PlanId base, int n);
   // coefficient · the sum atom, spread over its terms.
