@@ -27,7 +27,8 @@ struct ScheduledRegion {
 };
 
 // Arch, profile, inputs with the extents and strides of the request, outputs. `graph` is
-// specialised. For CUDA archs a tensor in host memory is a scalar of the interface. INVALID_ARGUMENT names an input whose layout does not fit the graph.
+// specialised. For CUDA archs a tensor in host memory is a scalar of the interface.
+// INVALID_ARGUMENT names an input whose layout does not fit the graph.
 absl::StatusOr<executable::Executable> Interface(const ir::Graph& graph,
                                                  const PlanRequest& request);
 

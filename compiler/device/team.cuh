@@ -1,9 +1,10 @@
 // What threads that share a row do together, and rows whose ends fall inside vectors.
 //
 // Partial results of a team of Warps warps, one of several in a CTA: each warp reduces its own
-// (fd_warp_reduce), fd_put_partials writes them to `shared`, K * Warps elements, a barrier follows,
-// and fd_take_partials combines them in warp order, so that every thread gets the same bits.
-// `shared` is free again after the next barrier. Needs: types.cuh, load_store.cuh, reduce.cuh
+// (fd_warp_reduce), fd_put_partials writes them to the team's `shared`, K * Warps elements, a
+// barrier follows, and fd_take_partials combines them in warp order, so that every thread gets the
+// same bits. `shared` is free again after the next barrier.
+// Needs: types.cuh, load_store.cuh, reduce.cuh
 template <int Warps, class T, int K>
 FD void fd_put_partials(T (&v)[K], T* shared) {
   if (fd_lane() == 0) {

@@ -28,7 +28,10 @@ void FillStrides(const executable::InputSpec& spec, TensorArg& input) {
   input.strides.resize(spec.rank());
   for (uint32_t d = spec.rank(); d-- > 0;) {
     input.strides[d] = spec.strides[d] >= 0 ? spec.strides[d] : row_major;
-    row_major *= std::max<int64_t>(input.shape[d], 1);
+    // Too large for any buffer is as good as infinite: CheckInputs or Place refuses it.
+    if (__builtin_mul_overflow(row_major, std::max<int64_t>(input.shape[d], 1), &row_major)) {
+      row_major = std::numeric_limits<int64_t>::max();
+    }
   }
 }
 

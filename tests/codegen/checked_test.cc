@@ -27,6 +27,7 @@ class CheckedVariantTest : public ::testing::TestWithParam<size_t> {
  protected:
   absl::Status Run(emulation::Checker checker) {
     PlanRunOptions options;
+    options.device = VariantCases()[GetParam()].archs.back();
     options.emulation.checker = checker;
     // Late copies, shuffled threads.
     options.emulation.interleavings = {emulation::SixInterleavings()[2]};

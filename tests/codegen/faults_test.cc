@@ -78,6 +78,7 @@ TEST_P(GeneratedFaultTest, IsFound) {
   for (const VariantCase& the_case : VariantCases()) {
     if (the_case.scheduler != planted.scheduler || the_case.variant != planted.variant) continue;
     PlanRunOptions options;
+    options.device = the_case.archs.back();
     options.emulation.checker = planted.checker;
     options.fault = {planted.name, {planted.edit}};
     EXPECT_THAT(RunPlan(the_case.graph, options), StatusIs(absl::StatusCode::kAborted));
