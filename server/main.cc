@@ -8,7 +8,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -25,14 +24,16 @@
 #include "server/devices/registry.h"
 #include "server/engine/plan_job.h"
 #include "server/lifecycle/daemon.h"
+#include "server/lifecycle/notify.h"
 #include "server/pool/compile_role.h"
 #include "server/process/child_process.h"
-#include "server/version.h"
 
 extern char** environ;
 
 namespace fusiond::server {
 namespace {
+
+constexpr char kVersion[] = FUSIOND_VERSION;  // set by CMake from the project's
 
 Daemon* running_daemon = nullptr;  // for the signal handlers alone
 
@@ -126,6 +127,7 @@ int ExitFor(const absl::Status& status) {
 }
 
 int RunSupervisor(const DaemonOptions& options) {
+  const std::string notify_socket = Environment("NOTIFY_SOCKET");
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options, Log);
   if (!daemon.ok()) {
     Log("error", std::string(daemon.status().ToString()));
@@ -140,9 +142,9 @@ int RunSupervisor(const DaemonOptions& options) {
   (*daemon)->Run(
       [&] {
         Log("info", absl::StrCat("serving at ", options.sockets, ", cache in ", options.state));
-        sd_notify(0, "READY=1");
+        NotifySystemd(notify_socket, "READY=1");
       },
-      [] { sd_notify(0, "STOPPING=1"); });
+      [&] { NotifySystemd(notify_socket, "STOPPING=1"); });
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
   signal(SIGHUP, SIG_IGN);

@@ -1,0 +1,36 @@
+#include "server/lifecycle/notify.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "runtime/base/file.h"
+#include "tests/support/temp_folder.h"
+
+namespace fusiond::server {
+namespace {
+
+TEST(NotifyTest, StateArrivesAsOneDatagram) {
+  fusiond::testing::TempFolder folder;
+  const std::string path = folder.path() + "/notify";
+  base::UniqueFd receiver(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(receiver.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  NotifySystemd(path, "READY=1");
+  char buffer[64] = {};
+  ASSERT_EQ(::recv(receiver.get(), buffer, sizeof(buffer), MSG_DONTWAIT), 7);
+  EXPECT_STREQ(buffer, "READY=1");
+}
+
+TEST(NotifyTest, WithoutSystemdNothingHappens) {
+  NotifySystemd("", "READY=1");
+  NotifySystemd("/no/such/socket", "READY=1");
+}
+
+}  // namespace
+}  // namespace fusiond::server
