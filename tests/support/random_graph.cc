@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "compiler/ir/specialise.h"
+#include "compiler/ir/verify.h"
 #include "runtime/base/check.h"
 
 namespace fusiond::testing {
@@ -266,11 +267,19 @@ class Generator {
       const bool host = graph.producer(graph.inputs()[i]).attributes.Bool(AttributeKey::kHost);
       const bool expanded = std::count(input.strides.begin(), input.strides.end(), 0) > 0;
       if (!taken && !host && !expanded && !input.scalar && input.dtype == graph.type(id).dtype &&
-          input.shape == graph.type(id).shape) {
+          input.shape == graph.type(id).shape && CanBeWritten(id, i)) {
         return i;
       }
     }
     return std::nullopt;
+  }
+
+  // Dims that are both symbolic may still have different extents.
+  bool CanBeWritten(ValueId id, uint32_t input) const {
+    Graph graph = result_.graph;
+    graph.AddOutput(id, input);
+    const absl::StatusOr<Graph> special = ir::Specialise(graph, result_.extents);
+    return special.ok() && ir::Verify(*special, ir::Stage::kSpecialised).ok();
   }
 
   const RandomGraphOptions& options_;
