@@ -156,9 +156,8 @@ absl::StatusOr<bool> NormaliseAlgebra(ir::Graph& graph, const PassContext& conte
   roots = Balance(expressions, std::move(roots));
   Plans plans;
   const std::vector<PlanId> planned = Planner(expressions, plans).Run(roots);
-  ShareItems(plans, planned, Op::kMul);
-  ShareItems(plans, planned, Op::kAdd);
-  context.Visit(static_cast<int64_t>(expressions.atom_count() + plans.size()));
+  context.Visit(ShareItems(plans, planned, Op::kMul) + ShareItems(plans, planned, Op::kAdd));
+  context.Visit(expressions.work() + static_cast<int64_t>(plans.size()));
 
   Builder builder(graph, Sharing::kEqualNodes);
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<ValueId> values, Emit(plans, planned, builder));

@@ -14,7 +14,7 @@
 // and f64 tensors; everything else is kept and looked through to its operands. Not in strict: the
 // pass then changes nothing. README.md says what changes for infinities, nans, -0 and near the ends
 // of the range. Needs: IR-50 … IR-53; powers folded (fold_powers). Cost: O(1) a node, with a bound
-// on the size of terms and sums; visits count nodes, atoms and items.
+// on the size of terms and sums; visits count nodes, factors, terms and pairs of items.
 #ifndef FUSIOND_COMPILER_PASSES_NORMALISE_ALGEBRA_H_
 #define FUSIOND_COMPILER_PASSES_NORMALISE_ALGEBRA_H_
 

@@ -192,6 +192,7 @@ TermId Expressions::Add(absl::Span<const TermId> given) {
   if (addends.empty()) return given[0];
   if (addends.size() == 1) return addends[0];
   Terms terms = Flattened(addends);
+  work_ += static_cast<int64_t>(terms.size());
   const auto in_range = [](const Term& t) { return t.coefficient.InRange(t.dtype); };
   if (terms.size() <= kMaxTerms && std::all_of(terms.begin(), terms.end(), in_range) &&
       CollectLikeTerms(terms, /*cancel=*/false)) {
@@ -273,6 +274,7 @@ void Expressions::GroupCommonFactors(Terms& terms) {
     for (const Term& t : terms) {
       for (const Factor& f : t.factors) uses.emplace_back(f.atom, Divides(f));
     }
+    work_ += static_cast<int64_t>(uses.size());
     std::sort(uses.begin(), uses.end());
     std::optional<Candidate> best;
     for (auto at = uses.begin(); at != uses.end();) {

@@ -76,9 +76,12 @@ struct Atom {
 
 class Expressions {
  public:
-  static constexpr size_t kMaxFactors = 16;
-  static constexpr size_t kMaxTerms = 16;
+  static constexpr size_t kMaxFactors = 12;
+  static constexpr size_t kMaxTerms = 8;
   static constexpr int kMaxHalves = 64;
+
+  // Factors and terms looked at so far.
+  int64_t work() const { return work_; }
 
   const Atom& atom(AtomId id) const { return atoms_[id]; }
   size_t atom_count() const { return atoms_.size(); }
@@ -140,6 +143,7 @@ class Expressions {
   void Divide(Term& term, const Term& by);
   void GroupCommonFactors(Terms& terms);
 
+  int64_t work_ = 0;
   std::vector<Atom> atoms_;
   std::vector<Term> terms_;
   std::vector<uint64_t> hashes_;  // of terms_

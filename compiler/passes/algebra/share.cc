@@ -39,8 +39,11 @@ class Sharer {
     for (const auto& [pair, chains] : chains_) Push(pair);
   }
 
+  int64_t work() const { return work_; }
+
   void Run() {
     while (!queue_.empty()) {
+      ++work_;
       const Candidate best = queue_.top();
       queue_.pop();
       const size_t count = chains_[best.pair].size();
@@ -94,6 +97,7 @@ class Sharer {
     for (size_t i = 0; i < items.size(); ++i) {
       for (size_t j = i + 1; j < items.size(); ++j) pairs.push_back(MakePair(items[i], items[j]));
     }
+    work_ += static_cast<int64_t>(pairs.size());
     for (size_t i = 0; i < pairs.size(); ++i) {
       if (std::find(pairs.begin(), pairs.begin() + i, pairs[i]) != pairs.begin() + i) continue;
       std::vector<PlanId>& chains = chains_[pairs[i]];
@@ -158,12 +162,15 @@ class Sharer {
   absl::flat_hash_map<Pair, std::vector<PlanId>> chains_;  // that contain a pair, by id
   std::priority_queue<Candidate, std::vector<Candidate>, Worse> queue_{Worse{&plans_}};
   std::vector<Pair> touched_;
+  int64_t work_ = 0;
 };
 
 }  // namespace
 
-void ShareItems(Plans& plans, absl::Span<const PlanId> roots, ir::Op op) {
-  Sharer(plans, roots, op).Run();
+int64_t ShareItems(Plans& plans, absl::Span<const PlanId> roots, ir::Op op) {
+  Sharer sharer(plans, roots, op);
+  sharer.Run();
+  return sharer.work();
 }
 
 }  // namespace fusiond::passes

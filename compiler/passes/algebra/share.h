@@ -15,8 +15,9 @@
 
 namespace fusiond::passes {
 
-// Of the chains of `op` (kMul or kAdd) that the roots are computed from.
-void ShareItems(Plans& plans, absl::Span<const PlanId> roots, ir::Op op);
+// Of the chains of `op` (kMul or kAdd) that the roots are computed from. Returns how many pairs
+// were looked at.
+int64_t ShareItems(Plans& plans, absl::Span<const PlanId> roots, ir::Op op);
 
 }  // namespace fusiond::passes
 
