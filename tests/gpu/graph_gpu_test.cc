@@ -167,29 +167,47 @@ class DataGraphGpuTest
       public ::testing::WithParamInterface<std::tuple<std::string, std::pair<int, int>>> {
  public:
   static std::string Name(const ::testing::TestParamInfo<ParamType>& info) {
-    const auto& [name, size] = info.param;
-    return absl::StrCat(name, "_", size.first, "x", size.second);
+    const auto& [path, size] = info.param;
+    return absl::StrCat(absl::StrReplaceAll(path, {{"/", "_"}}), "_", size.first, "x", size.second);
   }
 };
 
 TEST_P(DataGraphGpuTest, IsWithinItsBounds) {
-  const auto& [name, size] = GetParam();
+  const auto& [path, size] = GetParam();
   for (const char* dtype : {"bf16", "f32"}) {
     SCOPED_TRACE(dtype);
-    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, GraphAtSize(name, size.first, size.second, dtype));
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, GraphAtSize(path, size.first, size.second, dtype));
     EXPECT_THAT(Run(graph), IsOk());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Files, DataGraphGpuTest,
-    ::testing::Combine(::testing::Values("add", "add_1k", "column_sum", "gelu_bias",
-                                         "layer_norm_backward", "layer_norm_forward",
-                                         "rms_norm_backward_manual", "rms_norm_backward_thunder",
-                                         "rms_norm_forward", "softmax", "swiglu"),
-                       ::testing::Values(std::pair(64, 256), std::pair(257, 61),
-                                         std::pair(33, 1000), std::pair(7, 8192),
-                                         std::pair(300, 1024))),
+    Graphs, DataGraphGpuTest,
+    ::testing::Combine(
+        ::testing::Values("graphs/add", "graphs/add_1k", "graphs/column_sum", "graphs/gelu_bias",
+                          "graphs/gelu_bias_backward", "graphs/transpose_add",
+                          "graphs/layer_norm_backward", "graphs/layer_norm_forward",
+                          "graphs/rms_norm_backward_manual", "graphs/rms_norm_backward_thunder",
+                          "graphs/rms_norm_forward", "graphs/softmax", "graphs/swiglu"),
+        ::testing::Values(std::pair(64, 256), std::pair(257, 61), std::pair(33, 1000),
+                          std::pair(7, 8192), std::pair(300, 1024))),
+    DataGraphGpuTest::Name);
+
+INSTANTIATE_TEST_SUITE_P(
+    KernelCounts, DataGraphGpuTest,
+    ::testing::Combine(
+        ::testing::Values("kernel_counts/adamw_in_place", "kernel_counts/bias_gradient",
+                          "kernel_counts/bias_residual_scale", "kernel_counts/chain_of_100",
+                          "kernel_counts/dropout_add_layer_norm", "kernel_counts/focal_loss_terms",
+                          "kernel_counts/fused_add_rms_norm", "kernel_counts/gated_rms_norm",
+                          "kernel_counts/gelu_backward_bias_gradient", "kernel_counts/gelu_erf",
+                          "kernel_counts/gelu_tanh_backward", "kernel_counts/hardswish_mask",
+                          "kernel_counts/l2_normalise", "kernel_counts/log_softmax",
+                          "kernel_counts/logsumexp", "kernel_counts/masked_softmax_scaled",
+                          "kernel_counts/mean_squared_error", "kernel_counts/mish",
+                          "kernel_counts/per_row_quantise", "kernel_counts/softcap_alibi_softmax",
+                          "kernel_counts/softmax_backward", "kernel_counts/swiglu_backward"),
+        ::testing::Values(std::pair(61, 256), std::pair(37, 1023))),
     DataGraphGpuTest::Name);
 
 TEST_F(GraphGpuTest, RandomGraphs) {

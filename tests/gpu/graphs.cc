@@ -12,9 +12,9 @@
 
 namespace fusiond::testing {
 
-absl::StatusOr<ir::Graph> GraphAtSize(const std::string& name, int64_t rows, int64_t columns,
+absl::StatusOr<ir::Graph> GraphAtSize(const std::string& path, int64_t rows, int64_t columns,
                                       const std::string& dtype) {
-  FUSIOND_ASSIGN_OR_RETURN(std::string text, base::ReadFile("tests/data/graphs/" + name + ".fir"));
+  FUSIOND_ASSIGN_OR_RETURN(std::string text, base::ReadFile("tests/data/" + path + ".fir"));
   const std::string r = absl::StrCat(rows), c = absl::StrCat(columns);
   text = absl::StrReplaceAll(text, {{"[8192,8192]", absl::StrCat("[", r, ",", c, "]")},
                                     {"[8192,4096]", absl::StrCat("[", r, ",", c, "]")},

@@ -1,4 +1,4 @@
-// The graphs of tests/data/graphs at any size.
+// The graphs of tests/data at any size.
 #ifndef FUSIOND_TESTS_GPU_GRAPHS_H_
 #define FUSIOND_TESTS_GPU_GRAPHS_H_
 
@@ -10,10 +10,11 @@
 
 namespace fusiond::testing {
 
-// The file's graph, specialised, with `rows` rows and `columns` columns in place of its own;
-// `dtype` in place of bf16 if not empty. The files stand in tests/data/graphs of the working
-// folder, a checkout or a bundle. INVALID_ARGUMENT where the graph does not take the size.
-absl::StatusOr<ir::Graph> GraphAtSize(const std::string& name, int64_t rows, int64_t columns,
+// The graph of tests/data/<path>.fir ("graphs/add"), specialised, with `rows` rows and `columns`
+// columns in place of its own or of symbolic extents; `dtype` in place of bf16 if not empty. The
+// working folder is a checkout or a bundle. INVALID_ARGUMENT where the graph does not take the
+// size.
+absl::StatusOr<ir::Graph> GraphAtSize(const std::string& path, int64_t rows, int64_t columns,
                                       const std::string& dtype = "");
 
 }  // namespace fusiond::testing
