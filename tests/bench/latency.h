@@ -20,7 +20,10 @@ class Latencies {
   explicit Latencies(benchmark::State& state) { samples_ns_.reserve(state.max_iterations); }
 
   void Record(benchmark::State& state, int64_t start_ns) {
-    const int64_t elapsed_ns = base::MonotonicNanos() - start_ns;
+    Add(state, base::MonotonicNanos() - start_ns);
+  }
+  // Of a time that the caller has taken.
+  void Add(benchmark::State& state, int64_t elapsed_ns) {
     samples_ns_.push_back(elapsed_ns);
     state.SetIterationTime(static_cast<double>(elapsed_ns) * 1e-9);
   }

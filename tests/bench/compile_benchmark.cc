@@ -1,0 +1,201 @@
+// What a compile costs a client, through a daemon of the benchmark's own.
+//
+//   compile/cold/<graph>     request to executable; nothing of it known: a fresh daemon and an
+//   empty
+//                            cache each time, its pool warmed. nvrtc_calls: the fewest of any time
+//   rpc/bare                 grpc.health.v1.Health/Check on the same daemon as the next
+//   rpc/compile_hit_memory   the thunder graph sent whole, the executable inline; from memory
+//   rpc/compile_hit_disk     likewise, from a daemon whose memory tier holds nothing
+//
+// Needs NVRTC, no GPU: without one the target is the h200 profile.
+#include <benchmark/benchmark.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cc/client.h"
+#include "client/cc/paths.h"
+#include "client/cc/status_convert.h"
+#include "proto/fusiond/v1/service.grpc.pb.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/status_macros.h"
+#include "tests/bench/daemon.h"
+#include "tests/bench/latency.h"
+#include "tests/bench/program.h"
+#include "tests/gpu/graphs.h"
+
+namespace fusiond::bench {
+namespace {
+
+constexpr int kColdCompiles = 15;
+constexpr int kWarmUp = 500;
+constexpr int kCalls = 10000;
+
+struct ColdCase {
+  const char* name;
+  const char* graph;
+  int64_t rows, columns;
+};
+constexpr ColdCase kColdCases[] = {
+    {"compile/cold/add", "graphs/add", 8192, 8192},
+    {"compile/cold/rms_norm_backward", "graphs/rms_norm_backward_thunder", 2048, 8192},
+};
+
+// A channel and stub of one's own: what the Client adds is not part of the figure.
+struct Rpc {
+  explicit Rpc(const std::string& sockets)
+      : channel(grpc::CreateChannel("unix:" + client::ControlSocket(sockets),
+                                    grpc::InsecureChannelCredentials())),
+        stub(v1::Fusiond::NewStub(channel)) {}
+
+  absl::Status Compile(const v1::CompileRequest& request, v1::CompileResponse& response) {
+    grpc::ClientContext context;
+    return client::FromGrpc(stub->Compile(&context, request, &response));
+  }
+  // An empty HealthCheckRequest asks for the whole server; its message has no bytes.
+  absl::Status CheckHealth() {
+    grpc::ClientContext context;
+    const grpc::Slice nothing;
+    const grpc::ByteBuffer request(&nothing, 1);
+    grpc::ByteBuffer response;
+    return client::FromGrpc(grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+        channel.get(), health, &context, request, &response));
+  }
+
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::Fusiond::Stub> stub;
+  grpc::internal::RpcMethod health{"/grpc.health.v1.Health/Check",
+                                   grpc::internal::RpcMethod::NORMAL_RPC};
+};
+
+absl::StatusOr<v1::CompileRequest> RequestFor(const char* graph, int64_t rows, int64_t columns,
+                                              const std::string& target) {
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph at_size, testing::GraphAtSize(graph, rows, columns));
+  v1::CompileRequest request = client::Client::MakeRequest(at_size, target, {}, {});
+  request.set_include_executable(true);
+  return request;
+}
+
+absl::Status CompileCold(const std::string& program, const ColdCase& row, int64_t& elapsed_ns,
+                         uint32_t& nvrtc_calls) {
+  FUSIOND_ASSIGN_OR_RETURN(const std::unique_ptr<Daemon> daemon, Daemon::Start(program));
+  FUSIOND_ASSIGN_OR_RETURN(const v1::CompileRequest request,
+                           RequestFor(row.graph, row.rows, row.columns, daemon->target()));
+  Rpc rpc(daemon->sockets());
+  FUSIOND_RETURN_IF_ERROR(rpc.CheckHealth());  // connects
+  v1::CompileResponse response;
+  const int64_t start_ns = base::MonotonicNanos();
+  FUSIOND_RETURN_IF_ERROR(rpc.Compile(request, response));
+  elapsed_ns = base::MonotonicNanos() - start_ns;
+  nvrtc_calls = response.nvrtc_calls();
+  if (response.source() == v1::COMPILED && !response.executable().empty()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("not compiled, but found: ", v1::Source_Name(response.source())));
+}
+
+void Cold(benchmark::State& state, const ColdCase* row, const std::string* program) {
+  Latencies latencies(state);
+  uint32_t fewest_calls = std::numeric_limits<uint32_t>::max();
+  for (auto _ : state) {
+    int64_t elapsed_ns = 0;
+    uint32_t calls = 0;
+    const absl::Status status = CompileCold(*program, *row, elapsed_ns, calls);
+    if (!status.ok()) {
+      state.SkipWithError(status.ToString().c_str());
+      return;
+    }
+    fewest_calls = std::min(fewest_calls, calls);
+    latencies.Add(state, elapsed_ns);
+  }
+  latencies.Report(state);
+  state.counters["nvrtc_calls"] = fewest_calls;
+}
+
+// A daemon that has the thunder graph, started at the first row that needs it.
+class Cached {
+ public:
+  Cached(std::string program, std::vector<std::string> flags, v1::Source source)
+      : program_(std::move(program)), flags_(std::move(flags)), source_(source) {}
+
+  absl::Status Open() {
+    if (rpc_ != nullptr) return absl::OkStatus();
+    FUSIOND_ASSIGN_OR_RETURN(daemon_, Daemon::Start(program_, flags_));
+    FUSIOND_ASSIGN_OR_RETURN(
+        request_, RequestFor("graphs/rms_norm_backward_thunder", 2048, 8192, daemon_->target()));
+    auto rpc = std::make_unique<Rpc>(daemon_->sockets());
+    v1::CompileResponse response;
+    FUSIOND_RETURN_IF_ERROR(rpc->Compile(request_, response));
+    FUSIOND_RETURN_IF_ERROR(rpc->Compile(request_, response));
+    if (response.source() != source_) {
+      return absl::InternalError(absl::StrCat("expected ", v1::Source_Name(source_), ", answered ",
+                                              v1::Source_Name(response.source())));
+    }
+    rpc_ = std::move(rpc);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckHealth() { return rpc_->CheckHealth(); }
+  absl::Status Hit() {
+    v1::CompileResponse response;
+    FUSIOND_RETURN_IF_ERROR(rpc_->Compile(request_, response));
+    return response.source() == source_ && !response.executable().empty()
+               ? absl::OkStatus()
+               : absl::InternalError("answered from elsewhere, or without the executable");
+  }
+
+ private:
+  const std::string program_;
+  const std::vector<std::string> flags_;
+  const v1::Source source_;
+  std::unique_ptr<Daemon> daemon_;
+  v1::CompileRequest request_;
+  std::unique_ptr<Rpc> rpc_;
+};
+
+void Call(benchmark::State& state, Cached* cached, absl::Status (Cached::*call)()) {
+  if (SkipOnError(state, cached->Open())) return;
+  for (int i = 0; i < kWarmUp; ++i) {
+    if (SkipOnError(state, (cached->*call)())) return;
+  }
+  Latencies latencies(state);
+  for (auto _ : state) {
+    const int64_t start_ns = base::MonotonicNanos();
+    const absl::Status status = (cached->*call)();
+    latencies.Record(state, start_ns);
+    if (!status.ok()) {
+      state.SkipWithError(status.ToString().c_str());
+      return;
+    }
+  }
+  latencies.Report(state);
+}
+
+int Main(int argc, char** argv) {
+  const Flags flags = ParseFlags(argc, argv);
+  Cached memory(flags.fusiond, {}, v1::MEMORY);
+  Cached disk(flags.fusiond, {"--cache-memory=0"}, v1::DISK);
+  const auto add = [](const char* name, int iterations, auto... arguments) {
+    benchmark::RegisterBenchmark(name, arguments...)
+        ->UseManualTime()
+        ->Iterations(iterations)
+        ->Unit(benchmark::kMicrosecond);
+  };
+  for (const ColdCase& row : kColdCases) add(row.name, kColdCompiles, Cold, &row, &flags.fusiond);
+  add("rpc/bare", kCalls, Call, &memory, &Cached::CheckHealth);
+  add("rpc/compile_hit_memory", kCalls, Call, &memory, &Cached::Hit);
+  add("rpc/compile_hit_disk", kCalls, Call, &disk, &Cached::Hit);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace fusiond::bench
+
+int main(int argc, char** argv) { return fusiond::bench::Main(argc, argv); }
