@@ -5,7 +5,8 @@
 #
 #   FOLDER/fusiond, fusionctl …   the programs, stripped; with --with-tests also the GPU tests and benchmarks
 #   FOLDER/lib/                   every shared library they need except glibc's; found through DT_RPATH $ORIGIN/lib
-#   FOLDER/demo.sh, lib.sh, tests/data/graphs/
+#   FOLDER/demo.sh, lib.sh, tests/data/graphs/, with --with-tests also the other graphs that tests read
+#   FOLDER/COMMIT                 what it was made from
 #
 # NVRTC and the CUDA driver are not in it: they are opened at run time, and a GPU host has its own.
 # Fails, leaving FOLDER as it was, where a library is not found or the size passes 30 MB (38 MB with --with-tests).
@@ -56,8 +57,11 @@ while read -r name path; do
   strip --strip-unneeded -o "$work/lib/$name" "$(readlink -f "$path")"
 done < <(libraries_of "${programs[@]}")
 cp deploy/lib.sh "$work/"
+git describe --match= --always --abbrev=40 --dirty >"$work/COMMIT" 2>/dev/null || echo unknown >"$work/COMMIT"
 [ ! -e deploy/demo.sh ] || cp deploy/demo.sh "$work/"
-[ ! -d tests/data/graphs ] || { mkdir -p "$work/tests/data" && cp -r tests/data/graphs "$work/tests/data/"; }
+mkdir -p "$work/tests/data"
+cp -r tests/data/graphs "$work/tests/data/"
+[ "$preset" = release ] || cp -r tests/data/kernel_counts "$work/tests/data/"
 
 # Held against the finished folder: nothing but glibc comes from outside it, also for the libraries' own needs.
 outside=$(libraries_of "${programs[@]/#*\//$work/}" | awk -v inside="$(realpath "$work")/" 'index($2, inside) != 1')
