@@ -10,6 +10,7 @@
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/pass_options.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/schedule/candidates.h"
 #include "compiler/schedule/segmenter.h"
@@ -34,10 +35,7 @@ absl::StatusOr<ir::Graph> Specialised(const PlanRequest& request) {
 
 passes::PassContext ContextFor(const Options& options) {
   passes::PassContext context;
-  context.options.math = options.math == Math::kStrict    ? passes::Math::kStrict
-                         : options.math == Math::kDefault ? passes::Math::kDefault
-                                                          : passes::Math::kFast;
-  context.options.excess_precision = options.ExcessPrecision();
+  context.options = PassOptions(options);
   return context;
 }
 

@@ -126,11 +126,12 @@ std::optional<Coefficient> Coefficient::Of(double value, DType dtype) {
   auto whole = static_cast<uint64_t>(std::ldexp(mantissa, 53));
   const int twos = TakeTwos(whole);
   Coefficient result;
-  if (Bits(whole) <= 22) {
+  // The fraction first: the f32 nearest to 1/8191 is 4097/2^25 as well.
+  if (const auto fraction = SimpleFraction(std::fabs(value), dtype)) {
+    result.Normalise(fraction->numerator, fraction->denominator);
+  } else if (Bits(whole) <= 22) {
     result.numerator_ = static_cast<int64_t>(whole);
     result.exponent_ = exponent - 53 + twos;
-  } else if (const auto fraction = SimpleFraction(std::fabs(value), dtype)) {
-    result.Normalise(fraction->numerator, fraction->denominator);
   } else {
     result = Inexact(std::fabs(value));
   }
