@@ -31,8 +31,12 @@ struct Planted {
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 
 std::vector<Planted> AllPlanted() {
+  constexpr emulation::Checker kRaces = emulation::Checker::kThread;
+  constexpr emulation::Checker kBounds = emulation::Checker::kAddress;
   constexpr SchedulerId kRow = SchedulerId::kRowPersistent;
   constexpr SchedulerId kFlat = SchedulerId::kPointwise;
+  constexpr SchedulerId kColumn = SchedulerId::kColumn;
+  constexpr SchedulerId kBoth = SchedulerId::kRowColumn;
   return {
       {kFlat, "flat", "bound_of_the_vectors", {"if (i < n)", "if (i <= n)", 1}},
       {kFlat, "flat", "step_of_the_unrolled_vectors", {"first + v * ", "first + v * 2 * ", 0}},
@@ -68,6 +72,35 @@ std::vector<Planted> AllPlanted() {
        {"fd_take_partials<fd_sum, 8>", "fd_take_partials<fd_sum, 4>", 0}},
       {kRow, "cta_masked", "vectors_behind_the_row", {"if (j < 4008)", "if (true)", 0}},
       {kRow, "cta_shifted", "whole_vectors", {"end - begin == 8", "true", 3}},
+      {kColumn, "whole", "barrier_before_the_sums_meet", {"fd_sync();", "", 0}},
+      {kColumn, "whole", "parts_of_a_column", {"i < 8; i++", "i < 7; i++", 0}},
+      {kColumn,
+       "whole_masked",
+       "threads_behind_the_columns",
+       {"if (j < 504)", "if (true)", 0},
+       kBounds},
+      {kColumn, "split", "rows_behind_the_part", {"if (row < end)", "if (true)", 0}},
+      {kColumn, "split", "wait_for_the_parts", {"fd_wait_primary();", "", 0}},
+      {kColumn, "split_masked", "columns_behind_the_end", {"if (j >= 248) break;", "", 0}},
+      {kBoth, "bulk_warp", "lanes_that_still_read", {"fd_sync_warp();", "", 0}, kRaces},
+      {kBoth, "bulk_warp", "parity_of_the_stages", {"phase ^= 1;", "", 0}},
+      {kBoth, "bulk_team", "wait_for_the_row", {"fd_mbarrier_wait(full + s, phase);", "", 0}},
+      {kBoth, "bulk_team", "barrier_of_a_team", {"fd_sync_named(1 + team, 128);", "", 0}},
+      {kBoth, "bulk_team", "rows_behind_the_last", {"i + 3 < count", "true", 0}},
+      {kBoth, "bulk_team", "bytes_of_a_row", {"p0 + b0, 4096", "p0 + b0, 4080", 0}},
+      {kBoth, "bulk_team", "wait_for_the_parts", {"fd_wait_primary();", "", 0}},
+      {kBoth, "bulk_cta", "slots_in_turn", {"(u32)(i & 1)", "0", 0}, kRaces},
+      {kBoth, "bulk_team", "end_of_the_rows", {"fd_sync();  // the arena is free", "", 0}},
+      {kBoth, "async_warp", "copies_that_have_landed", {"fd_copy_wait<2>", "fd_copy_wait<3>", 0}},
+      {kBoth,
+       "async_team",
+       "rows_behind_the_last",
+       {"if (i < count) {\n    const", "if (true) {\n const", 0}},
+      {kBoth, "async_team", "dropped_commit", {"fd_copy_commit();", "", 0}},
+      {kBoth, "async_cta", "sums_that_are_there", {"fd_sync();  // every team's", "//", 0}},
+      {kBoth, "direct_warp", "values_of_the_next_row", {"next < n ? next : n - 1", "next", 0}},
+      {kBoth, "direct_team", "teams_that_are_added", {"q < 4; q++", "q < 3; q++", 0}},
+      {kBoth, "direct_team", "columns_behind_the_end", {"if (j < 2047)", "if (true)", 1}},
   };
 }
 

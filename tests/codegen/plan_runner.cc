@@ -1,5 +1,6 @@
 #include "tests/codegen/plan_runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <utility>
@@ -147,7 +148,12 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
   std::vector<std::string> texts;
   for (const compiler::KernelSource& source : plan.sources) texts.push_back(source.text);
   if (!options.fault.edits.empty()) {
-    FUSIOND_ASSIGN_OR_RETURN(texts[0], emulation::Plant(texts[0], options.fault));
+    // Into the first kernel that has such a place.
+    auto text = std::find_if(texts.begin(), texts.end(), [&](const std::string& t) {
+      return emulation::Plant(t, options.fault).ok();
+    });
+    if (text == texts.end()) text = texts.begin();
+    FUSIOND_ASSIGN_OR_RETURN(*text, emulation::Plant(*text, options.fault));
   }
   emulation::RunOptions emulation = options.emulation;
   emulation.arch = plan.skeleton.arch;

@@ -26,7 +26,7 @@ struct PlanRunOptions {
   int attempt = 0;
   emulation::RunOptions emulation;
   emulation::KernelRunner runner;  // where to run; empty: Emulate, on 3 SMs
-  emulation::Fault fault;          // planted into the first kernel's text
+  emulation::Fault fault;          // planted into the first kernel that has such a place
 };
 
 // The request that a run plans.
