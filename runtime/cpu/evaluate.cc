@@ -165,6 +165,7 @@ double UnitRoundoff(ir::DType dtype) {
 }
 
 double RoundingError(ir::DType dtype, double value) {
+  if (std::isnan(value)) return 0;
   const double smallest_normal = dtype == ir::DType::kHalf     ? 0x1p-14
                                  : dtype == ir::DType::kDouble ? 0x1p-1022
                                                                : 0x1p-126;

@@ -144,12 +144,15 @@ bool LeavesCorners(Op op, const double* values, const double* errors, size_t cou
     case Op::kEq:
     case Op::kNe:
       return errors[0] + errors[1] > 0 && std::fabs(values[0] - values[1]) <= errors[0] + errors[1];
-    case Op::kPow:  // of a negative base it exists at whole exponents only
-      return may_be_zero(0) || (errors[1] > 0 && values[0] < 0);
+    case Op::kPow:  // of a negative base it exists at whole exponents only; of 1 it is 1 for nan
+      return may_be_zero(0) || (errors[1] > 0 && values[0] < 0) ||
+             (std::isnan(values[1]) && errors[0] > 0 && std::fabs(values[0] - 1) <= errors[0]);
     case Op::kCos:
     case Op::kSin:
-    case Op::kTan:
       return errors[0] > 1;
+    case Op::kTan:
+      return std::floor((values[0] - errors[0]) / M_PI - 0.5) !=
+             std::floor((values[0] + errors[0]) / M_PI - 0.5);
     case Op::kLgamma:
       return values[0] < 1 && errors[0] > 0 &&
              std::floor(values[0] - errors[0]) != std::floor(values[0] + errors[0]);

@@ -86,16 +86,13 @@ double ElementAsDouble(const HostTensor& tensor, int64_t at) {
   return IsFloat(tensor) ? tensor.floats[at] : static_cast<double>(tensor.integers[at]);
 }
 
-// A value that a correct kernel may have computed anywhere within its bound reaches the result
-// unchanged, except that each term's bound adds up (sum, prod) or the largest counts (max, min).
-void AddTermError(Op op, double value, double error, double other_factors, double& total) {
-  if (op == Op::kSum) {
-    total += error;
-  } else if (op == Op::kProd) {
-    total += value != 0 ? error / std::fabs(value) * std::fabs(other_factors) : error;
-  } else {
-    total = std::max(total, error);
-  }
+// The bound of `so_far` combined with `value`, each anywhere within its own bound.
+double CombinedError(Op op, double so_far, double so_far_error, double value, double error) {
+  if (op == Op::kSum) return so_far_error + error;
+  if (op != Op::kProd) return std::max(so_far_error, error);
+  const double bound =
+      so_far_error * (std::fabs(value) + error) + (error != 0 ? std::fabs(so_far) * error : 0);
+  return std::isnan(bound) ? std::numeric_limits<double>::infinity() : bound;
 }
 
 }  // namespace
@@ -129,13 +126,12 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
     const double pair[] = {result.floats[at[1]], ElementAsDouble(operand, static_cast<int64_t>(i))};
     result.floats[at[1]] = PointwiseFloat(combine, DType::kDouble, pair);
-    if (options_.track_error) magnitudes[at[1]] += std::fabs(pair[1]);
+    if (!options_.track_error) return;
+    magnitudes[at[1]] += std::fabs(pair[1]);
+    double& error = result.error[at[1]];
+    error = CombinedError(node_.op, pair[0], error, pair[1], operand.error[i]);
   });
   if (options_.track_error) {
-    ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
-      AddTermError(node_.op, ElementAsDouble(operand, static_cast<int64_t>(i)), operand.error[i],
-                   result.floats[at[1]], result.error[at[1]]);
-    });
     const int64_t terms = TermCount(shape, dims);
     for (size_t i = 0; i < result.error.size(); ++i) {
       if (node_.op == Op::kSum) result.error[i] += SumError(out, terms, magnitudes[i]);

@@ -49,7 +49,7 @@ std::vector<HostTensor> Inputs(const ir::Graph& graph, uint64_t seed) {
 
 TEST(ErrorBoundTest, NativeResultsOfRandomGraphsAreWithin) {
   const uint64_t first = TestSeed();
-  BoundsReport report;
+  int outputs = 0, undecided = 0;
   for (uint64_t seed = first; seed < first + kGraphs; ++seed) {
     SCOPED_TRACE(absl::StrCat("FUSIOND_TEST_SEED=", seed));
     const RandomGraph random = MakeRandomGraph(seed);
@@ -59,14 +59,16 @@ TEST(ErrorBoundTest, NativeResultsOfRandomGraphsAreWithin) {
     ASSERT_OK_AND_ASSIGN(const auto exact,
                          Evaluate(graph, inputs, {.double_precision = true, .track_error = true}));
     for (size_t o = 0; o < native.size(); ++o) {
+      BoundsReport report;
       ASSERT_THAT(CompareWithinBounds(native[o], exact[o], {}, report), IsOk())
           << "output " << o << "\n"
           << ir::Print(graph);
+      ++outputs;
+      if (report.undecided * 2 > report.elements) ++undecided;
     }
   }
-  std::printf("%d graphs, %lld elements, %lld undecided\n", kGraphs,
-              static_cast<long long>(report.elements), static_cast<long long>(report.undecided));
-  EXPECT_LT(report.undecided, report.elements / 2);
+  std::printf("%d graphs, %d outputs, %d of them mostly undecided\n", kGraphs, outputs, undecided);
+  EXPECT_LT(undecided, outputs / 2);
 }
 
 }  // namespace
