@@ -1,5 +1,6 @@
 #include "server/process/seccomp.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -38,16 +39,27 @@ constexpr int kAllowed[] = {
     SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
     SCMP_SYS(exit), SCMP_SYS(exit_group)};
 
-constexpr int kNoSuchFile[] = {SCMP_SYS(open),       SCMP_SYS(openat),     SCMP_SYS(openat2),
-                               SCMP_SYS(creat),      SCMP_SYS(stat),       SCMP_SYS(lstat),
-                               SCMP_SYS(newfstatat), SCMP_SYS(statx),      SCMP_SYS(access),
-                               SCMP_SYS(faccessat),  SCMP_SYS(faccessat2), SCMP_SYS(readlink),
-                               SCMP_SYS(readlinkat), SCMP_SYS(statfs)};
+constexpr int kNoSuchFile[] = {SCMP_SYS(open),       SCMP_SYS(openat),   SCMP_SYS(openat2),
+                               SCMP_SYS(creat),      SCMP_SYS(stat),     SCMP_SYS(lstat),
+                               SCMP_SYS(statx),      SCMP_SYS(access),   SCMP_SYS(faccessat),
+                               SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+                               SCMP_SYS(statfs)};
+
+// What a worker's loop does besides: its sockets, memory shared with clients, waiting.
+constexpr int kAllowedToWorkers[] = {
+    SCMP_SYS(recvmsg),          SCMP_SYS(sendmsg),      SCMP_SYS(recvfrom),  SCMP_SYS(sendto),
+    SCMP_SYS(shutdown),         SCMP_SYS(getsockopt),   SCMP_SYS(fcntl),     SCMP_SYS(memfd_create),
+    SCMP_SYS(ftruncate),        SCMP_SYS(fallocate),    SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),      SCMP_SYS(epoll_pwait2), SCMP_SYS(eventfd2),  SCMP_SYS(msync),
+    SCMP_SYS(sched_setaffinity)};
+
+constexpr int kSockets[] = {SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect),
+                            SCMP_SYS(bind),   SCMP_SYS(listen),     SCMP_SYS(accept),
+                            SCMP_SYS(accept4)};
+
+constexpr int kSending[] = {SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(sendmmsg)};
 
 constexpr int kHostile[] = {
-    // sockets
-    SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
-    SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(sendmmsg),
     // other programs and processes
     SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(ptrace),
     SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(kill), SCMP_SYS(tkill),
@@ -72,6 +84,40 @@ scmp_arg_cmp Argument(unsigned argument, scmp_compare op, uint64_t a, uint64_t b
 // Executable memory is for nobody: all code is loaded by now.
 scmp_arg_cmp WithoutExec(unsigned argument) {
   return Argument(argument, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+}
+
+template <typename Calls>
+void Add(std::vector<SyscallRule>& rules, const Calls& calls, uint32_t action) {
+  for (int call : calls) rules.push_back({call, action});
+}
+
+// A process that computes: no files, no executable memory, no other process.
+std::vector<SyscallRule> ComputingRules() {
+  std::vector<SyscallRule> rules;
+  Add(rules, kAllowed, SCMP_ACT_ALLOW);
+  Add(rules, kNoSuchFile, SCMP_ACT_ERRNO(ENOENT));
+  Add(rules, kSockets, SCMP_ACT_KILL_PROCESS);
+  Add(rules, kHostile, SCMP_ACT_KILL_PROCESS);
+  // fstat, as glibc 2.33 and later calls it, and any other stat.
+  rules.push_back({SCMP_SYS(newfstatat),
+                   SCMP_ACT_ALLOW,
+                   {Argument(3, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)}});
+  rules.push_back({SCMP_SYS(newfstatat),
+                   SCMP_ACT_ERRNO(ENOENT),
+                   {Argument(3, SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, 0)}});
+  rules.push_back({SCMP_SYS(mmap), SCMP_ACT_ALLOW, {WithoutExec(2)}});
+  rules.push_back({SCMP_SYS(mprotect), SCMP_ACT_ALLOW, {WithoutExec(2)}});
+  // NVRTC raises its own soft stack limit for each compile; other limits of its own may be read.
+  const scmp_arg_cmp own_process = Argument(0, SCMP_CMP_EQ, 0);
+  rules.push_back(
+      {SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, {own_process, Argument(1, SCMP_CMP_EQ, RLIMIT_STACK)}});
+  rules.push_back(
+      {SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, {own_process, Argument(2, SCMP_CMP_EQ, 0)}});
+  // abort() and raise(); a signal to anybody else kills, as kill() does.
+  const auto self = static_cast<uint64_t>(::getpid());
+  rules.push_back({SCMP_SYS(tgkill), SCMP_ACT_ALLOW, {Argument(0, SCMP_CMP_EQ, self)}});
+  rules.push_back({SCMP_SYS(tgkill), SCMP_ACT_KILL_PROCESS, {Argument(0, SCMP_CMP_NE, self)}});
+  return rules;
 }
 
 }  // namespace
@@ -99,23 +145,22 @@ absl::Status LoadSeccompFilter(const std::vector<SyscallRule>& rules, uint32_t o
 }
 
 absl::Status EnterCompileSandbox() {
-  std::vector<SyscallRule> rules;
-  for (int call : kAllowed) rules.push_back({call, SCMP_ACT_ALLOW});
-  for (int call : kNoSuchFile) rules.push_back({call, SCMP_ACT_ERRNO(ENOENT)});
-  for (int call : kHostile) rules.push_back({call, SCMP_ACT_KILL_PROCESS});
-  rules.push_back({SCMP_SYS(mmap), SCMP_ACT_ALLOW, {WithoutExec(2)}});
-  rules.push_back({SCMP_SYS(mprotect), SCMP_ACT_ALLOW, {WithoutExec(2)}});
-  // NVRTC raises its own soft stack limit for each compile; other limits of its own may be read.
-  const scmp_arg_cmp own_process = Argument(0, SCMP_CMP_EQ, 0);
-  rules.push_back(
-      {SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, {own_process, Argument(1, SCMP_CMP_EQ, RLIMIT_STACK)}});
-  rules.push_back(
-      {SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, {own_process, Argument(2, SCMP_CMP_EQ, 0)}});
-  // abort() and raise(); a signal to anybody else kills, as kill() does.
-  const auto self = static_cast<uint64_t>(::getpid());
-  rules.push_back({SCMP_SYS(tgkill), SCMP_ACT_ALLOW, {Argument(0, SCMP_CMP_EQ, self)}});
-  rules.push_back({SCMP_SYS(tgkill), SCMP_ACT_KILL_PROCESS, {Argument(0, SCMP_CMP_NE, self)}});
+  std::vector<SyscallRule> rules = ComputingRules();
+  Add(rules, kSending, SCMP_ACT_KILL_PROCESS);
   return LoadSeccompFilter(rules, SCMP_ACT_ERRNO(EPERM));
+}
+
+absl::Status EnterWorkerSandbox(bool gpu) {
+  if (!gpu) {
+    std::vector<SyscallRule> rules = ComputingRules();
+    Add(rules, kAllowedToWorkers, SCMP_ACT_ALLOW);
+    return LoadSeccompFilter(rules, SCMP_ACT_ERRNO(EPERM));
+  }
+  // The driver opens devices, starts threads and may do more after its next update: it is only kept
+  // from what no driver needs once its context is there.
+  std::vector<SyscallRule> rules;
+  Add(rules, kHostile, SCMP_ACT_ERRNO(EPERM));
+  return LoadSeccompFilter(rules, SCMP_ACT_ALLOW);
 }
 
 }  // namespace fusiond::server

@@ -1,4 +1,4 @@
-// System call filters from tables, and the one of compile processes.
+// System call filters from tables, and those of compile processes and workers.
 //
 // Thread-safety: a filter applies to every thread of the process and cannot be undone.
 // Errors: INTERNAL where the kernel or libseccomp refuses; the process must not serve then.
@@ -28,6 +28,12 @@ absl::Status LoadSeccompFilter(const std::vector<SyscallRule>& rules, uint32_t o
 // What only an attacker asks for (sockets, exec, ptrace, signals to others, …) kills the process,
 // so that it is seen; anything else, new threads included, is refused with EPERM.
 absl::Status EnterCompileSandbox();
+
+// A CPU worker may do as much, and serve its sockets and the memory that it shares with clients. A
+// GPU worker may do what the CUDA driver does; starting programs, looking into other processes,
+// loading code into the kernel and the like are refused with EPERM. Call with all threads started
+// and the device open.
+absl::Status EnterWorkerSandbox(bool gpu);
 
 }  // namespace fusiond::server
 

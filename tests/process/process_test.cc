@@ -6,7 +6,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,13 +84,14 @@ TEST(ChildProcessTest, F25NoDescriptorsIsResourceExhausted) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// Runs `body` in a forked child inside the compile sandbox; its answer is the exit code. 250 and
-// above: the sandbox could not be entered.
-ExitStatus InSandbox(const std::function<int()>& body) {
+// Runs `body` in a forked child inside a sandbox, the compile process's unless another is named;
+// its answer is the exit code. 250 and above: the sandbox could not be entered.
+ExitStatus InSandbox(const std::function<int()>& body,
+                     const std::function<absl::Status()>& enter = EnterCompileSandbox) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (!Harden().ok()) ::_exit(250);
-    if (!EnterCompileSandbox().ok()) ::_exit(251);
+    if (!enter().ok()) ::_exit(251);
     ::_exit(body());
   }
   int status = 0;
@@ -171,6 +174,63 @@ TEST(CompileSandboxTest, AbortStillEndsTheProcess) {
               return 0;
             }).signal,
             SIGABRT);
+}
+
+absl::Status EnterCpuWorkerSandbox() { return EnterWorkerSandbox(/*gpu=*/false); }
+absl::Status EnterGpuWorkerSandbox() { return EnterWorkerSandbox(/*gpu=*/true); }
+
+TEST(WorkerSandboxTest, CpuWorkerServesItsSocketsAndSharesMemory) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  const ExitStatus end = InSandbox(
+      [&ends] {
+        const int memory = ::memfd_create("x", MFD_ALLOW_SEALING);
+        struct stat size = {};
+        if (memory < 0 || ::ftruncate(memory, 4096) != 0 || ::fallocate(memory, 0, 0, 4096) != 0 ||
+            ::fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) != 0 || ::fstat(memory, &size) != 0)
+          return 1;
+        void* mapped = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        if (mapped == MAP_FAILED) return 2;
+        char byte = 7;
+        iovec part = {&byte, 1};
+        msghdr message = {};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        if (::sendmsg(ends[0], &message, 0) != 1 || ::recvmsg(ends[1], &message, 0) != 1) return 3;
+        return static_cast<int>(byte);
+      },
+      EnterCpuWorkerSandbox);
+  EXPECT_EQ(end.exit_code, 7) << end.ToString();
+}
+
+TEST(WorkerSandboxTest, CpuWorkerReachesNothingElse) {
+  const auto error = [](const std::function<int64_t()>& call) {
+    return InSandbox([&] { return call() < 0 ? errno : 0; }, EnterCpuWorkerSandbox).exit_code;
+  };
+  EXPECT_EQ(error([] { return ::open("/etc/passwd", O_RDONLY); }), ENOENT);
+  EXPECT_EQ(error([] { return ::unlink("/tmp/x"); }), EPERM);
+  EXPECT_EQ(error([] { return ::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }), EPERM);
+  for (const std::function<void()>& attack : std::vector<std::function<void()>>{
+           [] { ::socket(AF_INET, SOCK_STREAM, 0); }, [] { ::connect(3, nullptr, 0); },
+           [] { ::execl("/bin/true", "true", nullptr); }, [] { ::kill(1, 0); }}) {
+    const ExitStatus end = InSandbox(
+        [&] {
+          attack();
+          return 0;
+        },
+        EnterCpuWorkerSandbox);
+    EXPECT_EQ(end.signal, SIGSYS) << end.ToString();
+  }
+}
+
+TEST(WorkerSandboxTest, GpuWorkerStartsNoProgramAndTracesNobody) {
+  const auto error = [](const std::function<int64_t()>& call) {
+    return InSandbox([&] { return call() < 0 ? errno : 0; }, EnterGpuWorkerSandbox).exit_code;
+  };
+  EXPECT_EQ(error([] { return ::execl("/bin/true", "true", nullptr); }), EPERM);
+  EXPECT_EQ(error([] { return ::syscall(SYS_ptrace, 16 /* PTRACE_ATTACH */, 1, 0, 0); }), EPERM);
+  EXPECT_EQ(error([] { return ::kill(1, 0); }), EPERM);
+  EXPECT_EQ(error([] { return ::open("/dev/null", O_RDWR); }), 0);  // devices are the driver's
 }
 
 TEST(HardenTest, PrivilegesAreGone) {
