@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/clock.h"
@@ -66,6 +67,18 @@ void CompilePool::Cancel(CompileJobId id) {
   Wake();
 }
 
+void CompilePool::Raise(CompileJobId id) {
+  base::MutexLock lock(&mutex_);
+  raised_.push_back(id);
+  Wake();
+}
+
+void CompilePool::Refresh() {
+  base::MutexLock lock(&mutex_);
+  refresh_ = true;
+  Wake();
+}
+
 void CompilePool::Shutdown(absl::Duration grace) {
   {
     base::MutexLock lock(&mutex_);
@@ -105,6 +118,7 @@ void CompilePool::Wake() const {
 
 void CompilePool::Loop() {
   while (true) {
+    heartbeat_.Beat();
     const absl::Duration now = Now();
     TakeInbox(now);
     if (!aborted_) scheduler_.Step(now);
@@ -118,23 +132,43 @@ void CompilePool::Loop() {
 
 void CompilePool::TakeInbox(absl::Duration now) {
   std::vector<PendingJob> jobs;
-  std::vector<CompileJobId> cancelled;
+  std::vector<CompileJobId> cancelled, raised;
+  bool refresh;
   {
     base::MutexLock lock(&mutex_);
     jobs.swap(inbox_);
     cancelled.swap(cancelled_);
+    raised.swap(raised_);
+    refresh = std::exchange(refresh_, false);
     queued_ += jobs.size();
   }
   for (PendingJob& job : jobs) scheduler_.Add(std::move(job));
   for (CompileJobId id : cancelled) scheduler_.Cancel(id, now);
+  for (CompileJobId id : raised) scheduler_.Raise(id);
+  if (refresh) scheduler_.Refresh();
 }
 
 void CompilePool::Publish() {
   CompilePoolStatus status = scheduler_.GetStatus();
-  base::MutexLock lock(&mutex_);
-  queued_ = scheduler_.queued();
-  status_ = std::move(status);
-  published_.SignalAll();
+  const auto nvrtc = [](const CompilePoolStatus& of) {
+    return std::make_tuple(of.nvrtc.has_value() ? of.nvrtc->identity() : "", of.nvrtc_missing,
+                           of.start_failures);
+  };
+  bool changed;
+  {
+    base::MutexLock lock(&mutex_);
+    queued_ = scheduler_.queued();
+    changed = nvrtc(status) != nvrtc(status_);
+    status_ = std::move(status);
+    published_.SignalAll();
+  }
+  if (changed && options_.on_nvrtc) options_.on_nvrtc();
+}
+
+bool CompilePool::Responds(absl::Duration timeout) const {
+  const uint64_t before = heartbeat_.beats();
+  Wake();
+  return heartbeat_.WaitPast(before, timeout);
 }
 
 bool CompilePool::MayEnd(absl::Duration now) {

@@ -25,6 +25,7 @@
 #include "server/pool/compile_scheduler.h"
 #include "server/pool/job.h"
 #include "server/pool/pool_options.h"
+#include "server/process/heartbeat.h"
 
 namespace fusiond::server {
 
@@ -44,6 +45,10 @@ class CompilePool {
 
   // The job ends CANCELLED unless its outcome is already on the way. An unknown id is ignored.
   void Cancel(CompileJobId id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A low job that still waits becomes a normal one; otherwise nothing happens.
+  void Raise(CompileJobId id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Replaces idle processes, so that an NVRTC that came, went or changed is found.
+  void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Refuses new jobs, gives those it has `grace`, then ends them UNAVAILABLE; kills every process
   // and joins the thread. Every callback has returned when it returns. Call from one thread;
@@ -52,6 +57,9 @@ class CompilePool {
 
   // As of the thread's last turn.
   CompilePoolStatus GetStatus() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Whether the thread still turns.
+  bool Responds(absl::Duration timeout) const;
 
   // The NVRTC that the processes found. Blocks until the first is ready or does not start, at most
   // `timeout`. NOT_FOUND: they found none (why). UNAVAILABLE: none is ready (why, as far as known).
@@ -71,12 +79,15 @@ class CompilePool {
 
   const CompilePoolOptions options_;
   const base::UniqueFd wake_;  // eventfd: something is in the inbox
+  Heartbeat heartbeat_;
 
   mutable base::Mutex mutex_;
   mutable base::CondVar published_;
   CompileJobId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<PendingJob> inbox_ ABSL_GUARDED_BY(mutex_);
   std::vector<CompileJobId> cancelled_ ABSL_GUARDED_BY(mutex_);
+  std::vector<CompileJobId> raised_ ABSL_GUARDED_BY(mutex_);
+  bool refresh_ ABSL_GUARDED_BY(mutex_) = false;
   size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // in the scheduler
   std::optional<absl::Duration> stop_at_ ABSL_GUARDED_BY(mutex_);
   CompilePoolStatus status_ ABSL_GUARDED_BY(mutex_);

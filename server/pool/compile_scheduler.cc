@@ -32,6 +32,16 @@ void CompileScheduler::Cancel(CompileJobId id, absl::Duration now) {
   }
 }
 
+void CompileScheduler::Raise(CompileJobId id) {
+  auto is_it = [id](const PendingJob& job) {
+    return job.id == id && job.request.priority == CompilePriority::kLow;
+  };
+  if (std::optional<PendingJob> job = queue_.TakeFirst(is_it)) {
+    job->request.priority = CompilePriority::kNormal;
+    queue_.Add(*std::move(job));
+  }
+}
+
 void CompileScheduler::Abort(absl::Duration now) {
   const absl::Status down = absl::UnavailableError("the compile pool shuts down");
   FailQueue(down, now);
@@ -102,7 +112,7 @@ bool CompileScheduler::CanStart(const PendingJob& job) {
 CompileProcess* CompileScheduler::FindProcess(const PendingJob& job) const {
   CompileProcess* fresh = nullptr;
   for (const std::unique_ptr<CompileProcess>& process : processes_) {
-    if (process->state != CompileProcess::State::kIdle) continue;
+    if (process->state != CompileProcess::State::kIdle || IsStale(*process)) continue;
     if (process->jobs_done == 0) {
       fresh = process.get();
     } else if (job.attempts == 0 && process->tenant == job.request.tenant) {

@@ -34,6 +34,10 @@ class CompileScheduler {
 
   void Add(PendingJob job) { queue_.Add(std::move(job)); }
   void Cancel(CompileJobId id, absl::Duration now);
+  // A low job that still waits becomes a normal one.
+  void Raise(CompileJobId id);
+  // Replaces every process that is not at work: what they found of NVRTC may have changed.
+  void Refresh();
   // Ends every job UNAVAILABLE and kills every process.
   void Abort(absl::Duration now);
 
@@ -76,6 +80,8 @@ class CompileScheduler {
   bool Spawn(absl::Duration now);
   void StartFailed(const absl::Status& why, absl::Duration now);
   void Retire(CompileProcess& process);
+  // Whether it has another NVRTC than the process that became ready last (F08).
+  bool IsStale(const CompileProcess& process) const;
   bool ReachedLimit(uint64_t bytes) const;
   int CountBusy(std::optional<CompilePriority> priority) const;
   int CountAlive() const;  // not ending

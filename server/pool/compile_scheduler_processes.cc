@@ -123,9 +123,21 @@ void CompileScheduler::HandleReady(CompileProcess& process, const std::string& m
   process.ready = true;
   process.state = State::kIdle;
   process.since = now;
+  process.nvrtc_identity = ready.nvrtc().identity();
   counters_.nvrtc.reset();
   counters_.nvrtc_missing = ready.nvrtc_missing();
   if (ready.has_nvrtc()) counters_.nvrtc = ready.nvrtc();
+}
+
+bool CompileScheduler::IsStale(const CompileProcess& process) const {
+  const std::string current = counters_.nvrtc.has_value() ? counters_.nvrtc->identity() : "";
+  return process.ready && process.nvrtc_identity != current;
+}
+
+void CompileScheduler::Refresh() {
+  for (const std::unique_ptr<CompileProcess>& process : processes_) {
+    if (process->state == State::kIdle) Retire(*process);
+  }
 }
 
 void CompileScheduler::HandleReply(CompileProcess& process, const std::string& message,
@@ -192,9 +204,8 @@ void CompileScheduler::AdjustProcesses(absl::Duration now) {
                   now);
     }
     const bool spare = process->jobs_done == 0 && CountFresh() <= 1;
-    if (process->state == State::kIdle && !spare && process->since + options_.idle_limit <= now) {
-      Retire(*process);
-    }
+    const bool old = !spare && process->since + options_.idle_limit <= now;
+    if (process->state == State::kIdle && (old || IsStale(*process))) Retire(*process);
   }
   // A fresh process for each job that lacks one, and a spare.
   while (CountFresh() < unserved_ + 1 && next_spawn_ <= now) {

@@ -36,6 +36,9 @@ struct CompilePoolOptions {
   absl::Duration idle_limit = absl::Seconds(60);   // then a process beyond the spare ends
   // Told of what no job's outcome tells: processes that do not start or die idle. May be empty.
   std::function<void(absl::string_view)> log;
+  // Called on the pool's thread when what GetStatus says of NVRTC, or of processes that do not
+  // start, has changed. May be empty.
+  std::function<void()> on_nvrtc;
 };
 
 struct CompilePoolStatus {

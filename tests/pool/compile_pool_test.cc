@@ -256,6 +256,53 @@ TEST_F(CompilePoolTest, NormalJobsOvertakeLowOnes) {
   EXPECT_EQ(low.outcome.get().reply.plan().explanation(), "2");
 }
 
+TEST_F(CompilePoolTest, RaisedJobIsANormalOne) {
+  options_.processes = 1;
+  Create();
+  Job running = Submit(Plan("hang"));
+  WaitForBusy(1);
+  std::vector<Job> low;
+  for (int i = 0; i < 2; ++i) {
+    CompileRequest request = Plan("echo:low");
+    request.priority = CompilePriority::kLow;
+    low.push_back(Submit(std::move(request)));
+  }
+  pool_->Raise(low[1].id);
+  pool_->Raise(running.id);  // not a low one: ignored
+  WaitFor([](const CompilePoolStatus& s) { return s.queued_low == 1 && s.queued_normal == 1; });
+  pool_->Cancel(running.id);
+  EXPECT_EQ(low[1].outcome.get().reply.plan().explanation(), "1");
+  EXPECT_EQ(low[0].outcome.get().reply.plan().explanation(), "2");
+}
+
+TEST_F(CompilePoolTest, RefreshReplacesIdleProcesses) {
+  Create();
+  EXPECT_EQ(Run("echo:x").reply.plan().explanation(), "1");
+  pool_->Refresh();
+  EXPECT_EQ(Run("echo:x").reply.plan().explanation(), "1");  // of another process
+}
+
+TEST_F(CompilePoolTest, WhatIsKnownOfNvrtcIsTold) {
+  std::promise<void> told;
+  std::atomic<int> times{0};
+  options_.on_nvrtc = [&] {
+    if (times++ == 0) told.set_value();
+  };
+  Create();
+  told.get_future().wait();
+  EXPECT_THAT(pool_->WaitForNvrtc(absl::ZeroDuration()), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Run("echo:x").status, IsOk());
+  pool_->Refresh();
+  EXPECT_THAT(Run("echo:x", "bob").status, IsOk());
+  pool_->Shutdown(absl::InfiniteDuration());
+  EXPECT_EQ(times, 1);  // the second process found the same
+}
+
+TEST_F(CompilePoolTest, PoolResponds) {
+  Create();
+  EXPECT_TRUE(pool_->Responds(absl::InfiniteDuration()));
+}
+
 TEST_F(CompilePoolTest, ProcessesThatDoNotStartFailTheJobs) {
   for (const char* role : {"broken", "mute", "nonsense"}) {
     options_.spawn.arguments = {std::string("--role=") + role};
