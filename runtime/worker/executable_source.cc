@@ -98,7 +98,7 @@ absl::Status SendFetchReply(int socket, uint64_t id, int memfd, uint64_t bytes) 
   FetchReply reply;
   reply.id = id;
   reply.bytes = bytes;
-  return channel::SendMessage(socket, AsBytes(reply), {&memfd, 1}, kSendTimeout);
+  return channel::SendMessage(socket, AsBytes(reply), {&memfd, 1}, absl::ZeroDuration());
 }
 
 absl::Status SendFetchError(int socket, uint64_t id, const absl::Status& why) {
@@ -107,7 +107,7 @@ absl::Status SendFetchError(int socket, uint64_t id, const absl::Status& why) {
   reply.code = static_cast<uint32_t>(why.code());
   const size_t length = std::min(why.message().size(), sizeof(reply.text) - 1);
   std::memcpy(reply.text, why.message().data(), length);
-  return channel::SendMessage(socket, AsBytes(reply), {}, kSendTimeout);
+  return channel::SendMessage(socket, AsBytes(reply), {}, absl::ZeroDuration());
 }
 
 }  // namespace fusiond::worker

@@ -64,7 +64,8 @@ class SupervisorSource : public ExecutableSource {
 // The supervisor's end: reads one request; UNAVAILABLE after hang-up, DEADLINE_EXCEEDED when
 // nothing is there, INVALID_ARGUMENT for anything malformed.
 absl::StatusOr<FetchRequest> ReceiveFetchRequest(int socket);
-// `memfd` immutable, `bytes` long; or an error.
+// `memfd` immutable, `bytes` long; or an error. Neither blocks: DEADLINE_EXCEEDED when the worker
+// does not read its replies.
 absl::Status SendFetchReply(int socket, uint64_t id, int memfd, uint64_t bytes);
 absl::Status SendFetchError(int socket, uint64_t id, const absl::Status& why);
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/channel/socket.h"
 #include "runtime/channel/worker_loop.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/worker/cpu_device.h"
@@ -73,7 +74,9 @@ absl::Status RunWorker(WorkerOptions options) {
   const int adopt = options.adopt_socket.get();
   FUSIOND_RETURN_IF_ERROR(loop->Watch(adopt, [&] {
     absl::Status status = loop->AdoptFrom(adopt);
-    if (absl::IsUnavailable(status)) return loop->Stop();  // the supervisor is gone
+    if (absl::IsUnavailable(status) && channel::HasHungUp(adopt)) {
+      return loop->Stop();  // the supervisor is gone, and not only the client it sent
+    }
     if (!status.ok()) options.log(absl::StrCat("connection refused: ", status.message()));
   }));
   FUSIOND_RETURN_IF_ERROR(loop->Watch(source.fd(), [&] { source.OnReadable(); }));
@@ -81,8 +84,11 @@ absl::Status RunWorker(WorkerOptions options) {
     FUSIOND_RETURN_IF_ERROR(loop->Watch(opened.cpu->ready_fd(), [&] { opened.cpu->Poll(); }));
   }
   if (options.drain_fd >= 0) {
-    FUSIOND_RETURN_IF_ERROR(
-        loop->Watch(options.drain_fd, [&] { loop->Drain(options.drain_grace); }));
+    FUSIOND_RETURN_IF_ERROR(loop->Watch(options.drain_fd, [&] {
+      char taken[128];  // a signalfd_siginfo, so that the descriptor is not readable any more
+      [[maybe_unused]] const ssize_t read = ::read(options.drain_fd, taken, sizeof(taken));
+      loop->Drain(options.drain_grace);
+    }));
   }
   FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd timer, PeriodicTimer(options.idle_exit));
   bool idle = false;  // no session at the last tick either: idle for a whole period
@@ -92,6 +98,7 @@ absl::Status RunWorker(WorkerOptions options) {
     if (loop->sessions() == 0 && idle) loop->Stop();
     idle = loop->sessions() == 0;
   }));
+  FUSIOND_RETURN_IF_ERROR(options.before_serving());
   return loop->Run();
 }
 

@@ -17,6 +17,9 @@ struct WorkerOptions {
       adopt_socket;  // ADOPT messages from the supervisor (channel::SupervisorConnection::PassTo)
   base::UniqueFd fetch_socket;  // executable_source.h
   std::string driver_path;      // libcuda; empty = by the loader's search
+  // Called once the device is open and before anything of a client is read: gives up rights that
+  // are not needed any more. A failure ends the worker.
+  std::function<absl::Status()> before_serving = [] { return absl::OkStatus(); };
   // Without sessions for this long the worker exits: a context costs device memory.
   absl::Duration idle_exit = absl::Minutes(5);
   // A descriptor that becomes readable when the worker shall drain (signalfd or pipe); -1 = none.
