@@ -2,14 +2,17 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cc/paths.h"
 #include "client/cc/status_convert.h"
 #include "compiler/import/graph_proto.h"
 #include "proto/fusiond/v1/service.grpc.pb.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/channel/client_session.h"
@@ -19,6 +22,9 @@ namespace fusiond::client {
 namespace {
 
 constexpr absl::Duration kQuickTimeout = absl::Seconds(30);
+// Between attempts to reach a worker.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
 // A graph and its executable, with room for the envelope.
 constexpr int kMaxMessageBytes = 256 << 20;
 
@@ -123,7 +129,20 @@ absl::StatusOr<std::unique_ptr<LocalExecutable>> Client::LoadLocally(const Fusio
   return LocalExecutable::Load(driver, std::move(executable), sm_count);
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Client::OpenDevice(const std::string& device) {
+absl::StatusOr<std::unique_ptr<Session>> Client::OpenDevice(const std::string& device,
+                                                            absl::Duration patience) {
+  const absl::Duration give_up = base::Clock::System().Now() + patience;
+  absl::Duration pause = kFirstPause;
+  while (true) {
+    absl::StatusOr<std::unique_ptr<Session>> session = OpenDeviceOnce(device);
+    if (!absl::IsUnavailable(session.status()) || base::Clock::System().Now() + pause > give_up)
+      return session;
+    absl::SleepFor(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Client::OpenDeviceOnce(const std::string& device) {
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
                            channel::SupervisorClient::Connect(ChannelSocket(folder_)));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientSession> session,

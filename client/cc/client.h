@@ -71,8 +71,10 @@ class Client {
   absl::StatusOr<std::unique_ptr<LocalExecutable>> LoadLocally(const Fusion& fusion,
                                                                const cuda::Driver& driver,
                                                                int sm_count);
-  // Remote launch on "cpu" or a device UUID.
-  absl::StatusOr<std::unique_ptr<Session>> OpenDevice(const std::string& device);
+  // Remote launch on "cpu" or a device UUID. Tries again, with back-off, while daemon or worker are
+  // restarting (UNAVAILABLE), at most for `patience`.
+  absl::StatusOr<std::unique_ptr<Session>> OpenDevice(const std::string& device,
+                                                      absl::Duration patience = absl::Seconds(10));
 
   // The rest of the control plane, as the rpcs say.
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::CompileRequest& request);
@@ -93,6 +95,7 @@ class Client {
 
  private:
   struct Rpc;
+  absl::StatusOr<std::unique_ptr<Session>> OpenDeviceOnce(const std::string& device);
   Client(std::string folder, std::unique_ptr<Rpc> rpc);
 
   const std::string folder_;
