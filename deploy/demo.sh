@@ -28,11 +28,11 @@ fail() {
 
 ctl() { "$PROGRAMS/fusionctl" --sockets "$work/run" "$@"; }
 
-# start_daemon OPTION…: sets `daemon` to its process once it answers.
+# start_daemon OPTION…: sets `daemon` to its process once it has found what there is and serves.
 start_daemon() {
   "$PROGRAMS/fusiond" --sockets "$work/run" --state "$work/state" "$@" >>"$work/log" 2>&1 &
   daemon=$!
-  until ctl status >"$work/status" 2>&1; do
+  until ctl status >"$work/status" 2>&1 && grep -q SERVING "$work/status"; do
     kill -0 "$daemon" 2>/dev/null || fail "the daemon ended at its start"
   done
 }

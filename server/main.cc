@@ -7,12 +7,14 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -21,12 +23,14 @@
 #include "runtime/base/framing.h"
 #include "runtime/channel/socket.h"
 #include "runtime/worker/worker_main.h"
-#include "server/devices/registry.h"
+#include "server/devices/prober.h"
 #include "server/engine/plan_job.h"
 #include "server/lifecycle/daemon.h"
-#include "server/lifecycle/notify.h"
+#include "server/lifecycle/systemd.h"
 #include "server/pool/compile_role.h"
 #include "server/process/child_process.h"
+#include "server/process/harden.h"
+#include "server/process/seccomp.h"
 
 extern char** environ;
 
@@ -42,28 +46,47 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Empty where there is no folder that only this user can have made.
 std::string DefaultSockets() {
   if (::geteuid() == 0) return "/run/fusiond";
   const std::string runtime = Environment("XDG_RUNTIME_DIR");
-  return runtime.empty() ? absl::StrCat("/tmp/fusiond-", ::geteuid()) : runtime + "/fusiond";
+  return runtime.empty() ? "" : runtime + "/fusiond";
 }
 
 std::string DefaultState() {
   if (::geteuid() == 0) return "/var/lib/fusiond";
-  const std::string cache = Environment("XDG_CACHE_HOME");
-  return (cache.empty() ? Environment("HOME") + "/.cache" : cache) + "/fusiond";
+  const std::string cache = Environment("XDG_CACHE_HOME"), home = Environment("HOME");
+  if (cache.empty() && home.empty()) return "";
+  return (cache.empty() ? home + "/.cache" : cache) + "/fusiond";
 }
 
-// What a worker inherits: what the CUDA driver reads, and how libraries are found.
-std::vector<std::string> WorkerEnvironment() {
+std::vector<std::string> EnvironmentThatStartsWith(std::initializer_list<const char*> prefixes) {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string variable = *entry;
-    for (const char* prefix : {"CUDA_", "NVIDIA_", "LD_LIBRARY_PATH="}) {
+    for (const char* prefix : prefixes) {
       if (variable.rfind(prefix, 0) == 0) kept.push_back(variable);
     }
   }
   return kept;
+}
+
+// As many descriptors as we are allowed: each client costs some.
+void RaiseDescriptorLimit() {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// From systemd: sockets by the names in the .socket unit, and the watchdog.
+void TakeFromSystemd(DaemonOptions& options) {
+  for (const auto& [name, fd] : ListeningSockets(
+           Environment("LISTEN_FDS"), Environment("LISTEN_PID"), Environment("LISTEN_FDNAMES"))) {
+    if (name == "control") options.control_fd = fd;
+    if (name == "channel") options.channel_fd = fd;
+  }
+  options.watchdog = WatchdogPeriod(Environment("WATCHDOG_USEC"), Environment("WATCHDOG_PID"));
 }
 
 void SetUpLog(const std::string& level) {
@@ -95,6 +118,12 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
   options.device = device;
   options.driver_path = driver;
   options.adopt_socket.reset(kChildSocket);
+  const absl::Status hardened = Harden();
+  if (!hardened.ok()) {
+    std::fprintf(stderr, "fusiond worker: %s\n", hardened.ToString().c_str());
+    return kDaemonFailed;
+  }
+  options.before_serving = [gpu = device != "cpu"] { return EnterWorkerSandbox(gpu); };
   absl::StatusOr<channel::ReceivedMessage> first =
       channel::ReceiveMessage(kChildSocket, absl::Seconds(10));
   if (!first.ok() || first->fds.size() != 1) {
@@ -114,10 +143,12 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
     std::fprintf(stderr, "worker pid=%d device=%s %s\n", pid, device.c_str(), line.c_str());
   };
   const absl::Status status = worker::RunWorker(std::move(options));
-  if (status.ok()) return kDaemonOk;
-  std::fprintf(stderr, "worker pid=%d device=%s ends: %s\n", pid, device.c_str(),
-               status.ToString().c_str());
-  return kDaemonFailed;
+  if (!status.ok()) {
+    std::fprintf(stderr, "worker pid=%d device=%s ends: %s\n", pid, device.c_str(),
+                 status.ToString().c_str());
+  }
+  // What runs at a common exit, in a driver or in a sanitizer, may need what was given up.
+  ::_exit(status.ok() ? kDaemonOk : kDaemonFailed);
 }
 
 int ExitFor(const absl::Status& status) {
@@ -136,15 +167,18 @@ int RunSupervisor(const DaemonOptions& options) {
   running_daemon = daemon->get();
   struct sigaction action = {};
   action.sa_handler = [](int signal) {
-    signal == SIGHUP ? running_daemon->RequestProbe() : running_daemon->RequestStop();
+    signal == SIGHUP ? running_daemon->RequestReload() : running_daemon->RequestStop();
   };
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
-  (*daemon)->Run(
-      [&] {
-        Log("info", absl::StrCat("serving at ", options.sockets, ", cache in ", options.state));
-        NotifySystemd(notify_socket, "READY=1");
-      },
-      [&] { NotifySystemd(notify_socket, "STOPPING=1"); });
+  DaemonEvents events;
+  events.ready = [&] {
+    Log("info", absl::StrCat("serving at ", options.sockets, ", cache in ",
+                             options.state.empty() ? "memory" : options.state));
+    NotifySystemd(notify_socket, "READY=1");
+  };
+  events.stopping = [&] { NotifySystemd(notify_socket, "STOPPING=1"); };
+  events.alive = [&] { NotifySystemd(notify_socket, "WATCHDOG=1"); };
+  (*daemon)->Run(events);
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
   signal(SIGHUP, SIG_IGN);
@@ -157,10 +191,11 @@ int Main(int argc, char** argv) {
   options.version = kVersion;
   options.sockets = DefaultSockets();
   options.state = DefaultState();
-  options.worker_environment = WorkerEnvironment();
-  options.nvrtc_root_owned_only = ::geteuid() == 0;
+  // What the CUDA driver reads, and how libraries are found; nothing that NVRTC reads options from.
+  options.worker_environment = EnvironmentThatStartsWith({"CUDA_", "NVIDIA_", "LD_LIBRARY_PATH="});
+  options.compile_environment = EnvironmentThatStartsWith({"LD_LIBRARY_PATH="});
   std::string role, device = "cpu", log_level = "info";
-  bool probe = false, check = false, memory_only = false, service = false;
+  bool probe = false, check = false, memory_only = false, service = false, any_owner = false;
   double drain_s = 5, compile_limit_s = 60;
 
   CLI::App app{
@@ -168,8 +203,10 @@ int Main(int argc, char** argv) {
       "Exit codes: 0 stopped, 1 failed, 2 wrong usage, 3 another daemon listens there, 4 the state "
       "folder is "
       "in use."};
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", kVersion);
   app.set_config("--config", "", "file with these options, one NAME=VALUE a line");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_flag("--check-config", check, "check options and end");
   app.add_option("--sockets", options.sockets, "folder for control.sock and channel.sock")
       ->capture_default_str();
@@ -181,10 +218,10 @@ int Main(int argc, char** argv) {
                "allow the state folder on NFS and the like");
   app.add_option("--nvrtc", options.nvrtc_path,
                  "libnvrtc to use; default: the loader's, then --nvrtc-folder");
-  app.add_option("--nvrtc-folder", options.nvrtc_folders, "folders to look for libnvrtc in");
-  app.add_flag("--nvrtc-any-owner,!--nvrtc-root-owned", options.nvrtc_root_owned_only,
-               "as root, also take a libnvrtc that root does not own")
-      ->default_val(options.nvrtc_root_owned_only);
+  app.add_option("--nvrtc-folder", options.nvrtc_folders, "folders to look for libnvrtc in")
+      ->take_all();
+  app.add_flag("--nvrtc-any-owner", any_owner,
+               "as root or as a service, also take a libnvrtc that others could replace");
   app.add_option("--compile-processes", options.compile_processes,
                  "0 = as many as processors and memory allow");
   app.add_option("--compile-memory", options.compile_memory_bytes,
@@ -216,11 +253,18 @@ int Main(int argc, char** argv) {
     return kDaemonUsage;
   }
   if (memory_only) options.state.clear();
+  TakeFromSystemd(options);
+  if (options.sockets.empty() && (options.control_fd < 0 || options.channel_fd < 0)) {
+    std::fprintf(stderr, "fusiond: XDG_RUNTIME_DIR is not set: say where with --sockets\n");
+    return kDaemonUsage;
+  }
   options.admit_all = service;
+  options.nvrtc_root_owned_only = (service || ::geteuid() == 0) && !any_owner;
   options.socket_mode = service ? 0660 : 0600;
   options.drain_grace = absl::Seconds(drain_s);
   options.compile_limit = absl::Seconds(compile_limit_s);
   if (check) return kDaemonOk;
+  RaiseDescriptorLimit();
   SetUpLog(log_level);
   return RunSupervisor(options);
 }

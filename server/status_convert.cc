@@ -1,6 +1,6 @@
 #include "server/status_convert.h"
 
-#include <string>
+#include "runtime/base/utf8.h"
 
 namespace fusiond::server {
 namespace {
@@ -12,16 +12,9 @@ constexpr size_t kMaxText = 2048;
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  std::string text(status.message());
-  if (text.size() > kMaxText) {
-    size_t cut = kMaxText;
-    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80)
-      --cut;  // not inside a character
-    text.resize(cut);
-    text += " …";
-  }
   // The two enumerations have the same numbers by construction (google.rpc.Code).
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), text);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      base::ToUtf8(status.message(), kMaxText));
 }
 
 }  // namespace fusiond::server

@@ -1,5 +1,5 @@
-// absl::Status → grpc::Status: the same code, the text cut to what fits a gRPC trailer. The
-// client's twin is client/cc/status_convert.h.
+// absl::Status → grpc::Status: the same code, the text made UTF-8 and cut to what fits a gRPC
+// trailer. The client's twin is client/cc/status_convert.h.
 #ifndef FUSIOND_SERVER_STATUS_CONVERT_H_
 #define FUSIOND_SERVER_STATUS_CONVERT_H_
 

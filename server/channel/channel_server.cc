@@ -1,40 +1,44 @@
 #include "server/channel/channel_server.h"
 
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/worker/executable_source.h"
 
 namespace fusiond::server {
 namespace {
 
-constexpr uint64_t kListenerId = 0;
-constexpr uint64_t kWakeId = 1;
-constexpr absl::Duration kPassTimeout = absl::Seconds(5);
-// A worker that ends sooner than this after its start counts as a quick failure.
-constexpr absl::Duration kQuick = absl::Seconds(30);
+using Request = channel::SupervisorConnection::Request;
 
-absl::Duration Now() { return base::Clock::System().Now(); }
+// What an epoll event is about: a kind in the low bits, the number of a connection or worker above.
+enum Kind : uint64_t { kListener, kWake, kConnection, kFetch, kEnd };
+constexpr uint64_t Id(Kind kind, uint64_t number) { return number << 3 | kind; }
 
 }  // namespace
 
 ChannelServer::ChannelServer(ChannelOptions options, channel::UnixListener listener,
-                             Admission admit, cache::Cache* cache, DeviceRegistry* devices)
+                             Admission admit, cache::Cache* cache, DeviceRegistry* devices,
+                             const Grants* grants)
     : options_(std::move(options)),
       listener_(std::move(listener)),
       admit_(std::move(admit)),
       cache_(cache),
-      devices_(devices) {}
+      devices_(devices),
+      grants_(grants),
+      workers_(
+          options_.workers, cache_, grants_,
+          [this](int fd, Workers::Event event, uint64_t number) {
+            return event == Workers::Event::kFetch
+                       ? Watch(fd, EPOLLIN | EPOLLRDHUP, Id(kFetch, number))
+                       : Watch(fd, EPOLLIN, Id(kEnd, number));
+          },
+          [this](int fd) { Unwatch(fd); }) {}
 
 ChannelServer::~ChannelServer() { Stop(); }
 
@@ -47,12 +51,20 @@ absl::Status ChannelServer::Watch(int fd, uint32_t events, uint64_t id) {
   return absl::OkStatus();
 }
 
+void ChannelServer::Unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void ChannelServer::Wake() const {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then the thread is woken anyway.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+}
+
 absl::Status ChannelServer::Start() {
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.valid() || !wake_.valid()) return base::ErrnoStatus(errno, "channel server");
-  FUSIOND_RETURN_IF_ERROR(Watch(listener_.fd(), EPOLLIN, kListenerId));
-  FUSIOND_RETURN_IF_ERROR(Watch(wake_.get(), EPOLLIN, kWakeId));
+  FUSIOND_RETURN_IF_ERROR(Watch(listener_.fd(), EPOLLIN, Id(kListener, 0)));
+  FUSIOND_RETURN_IF_ERROR(Watch(wake_.get(), EPOLLIN, Id(kWake, 0)));
   thread_ = std::thread([this] { Loop(); });
   return absl::OkStatus();
 }
@@ -64,92 +76,119 @@ absl::StatusOr<base::UniqueFd> ChannelServer::ConnectAs(const Identity& identity
     if (stopping_ || draining_) return absl::UnavailableError("the daemon is draining");
     handed_in_.emplace_back(std::move(pair.first), identity);
   }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+  Wake();
   return std::move(pair.second);
 }
 
 void ChannelServer::Loop() {
   epoll_event events[32];
   while (true) {
+    heartbeat_.Beat();
     const int count = ::epoll_wait(epoll_.get(), events, 32, -1);
     if (count < 0 && errno != EINTR) return;
     for (int i = 0; i < count; ++i) {
-      const uint64_t id = events[i].data.u64;
-      if (id == kListenerId) {
-        OnListener();
-      } else if (id == kWakeId) {
-        uint64_t counter;
-        [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &counter, sizeof(counter));
-        std::deque<std::pair<base::UniqueFd, Identity>> handed_in;
-        {
-          base::MutexLock lock(&mutex_);
-          if (stopping_) return;
-          handed_in.swap(handed_in_);
-        }
-        for (auto& [fd, identity] : handed_in) AddConnection(std::move(fd), identity);
-      } else if (connections_.contains(id)) {
-        OnConnection(id);
-      } else if (id % 2 == 0) {
-        OnFetch(id);
-      } else {
-        OnWorkerEnd(id - 1);
+      const uint64_t number = events[i].data.u64 >> 3;
+      switch (static_cast<Kind>(events[i].data.u64 & 7)) {
+        case kListener:
+          OnListener();
+          break;
+        case kWake:
+          if (!OnWake()) return;
+          break;
+        case kConnection:
+          OnConnection(number);
+          break;
+        case kFetch:
+          workers_.OnEvent(Workers::Event::kFetch, number);
+          break;
+        case kEnd:
+          workers_.OnEvent(Workers::Event::kEnd, number);
+          break;
       }
     }
   }
+}
+
+bool ChannelServer::OnWake() {
+  uint64_t counter;
+  [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &counter, sizeof(counter));
+  std::deque<std::pair<base::UniqueFd, Identity>> handed_in;
+  bool drain;
+  {
+    base::MutexLock lock(&mutex_);
+    if (stopping_) return false;
+    handed_in.swap(handed_in_);
+    drain = draining_;
+  }
+  for (auto& [fd, identity] : handed_in) AddConnection(std::move(fd), identity);
+  if (drain && !std::exchange(refusing_, true)) {
+    Unwatch(listener_.fd());
+    workers_.Terminate();
+  }
+  return true;
 }
 
 void ChannelServer::OnListener() {
   absl::StatusOr<channel::AcceptedConnection> accepted = listener_.Accept();
   if (!accepted.ok()) return;
   absl::StatusOr<Identity> identity = admit_(accepted->peer);
-  if (!identity.ok()) return;  // closed unread
-  {
-    base::MutexLock lock(&mutex_);
-    if (draining_) return;
-  }
-  const std::string name = identity->Name();
-  const auto same = std::count_if(connections_.begin(), connections_.end(), [&](const auto& entry) {
-    return entry.second.identity.Name() == name;
-  });
-  if (same >= options_.connections_per_identity) return;
+  if (!identity.ok()) return;  // closed unread: nothing of a stranger is parsed
+  const auto held = held_.find(identity->Name());
+  if (held != held_.end() && held->second.connections >= options_.connections_per_identity) return;
   AddConnection(std::move(accepted->fd), *identity);
 }
 
 void ChannelServer::AddConnection(base::UniqueFd fd, const Identity& identity) {
-  const uint64_t id = next_id_;
-  next_id_ += 2;  // a worker takes two, and ids are told apart by parity
-  if (!Watch(fd.get(), EPOLLIN | EPOLLRDHUP, id).ok()) return;
-  connections_[id] = {std::make_unique<channel::SupervisorConnection>(std::move(fd)), identity, {}};
+  const uint64_t number = next_number_++;
+  if (!Watch(fd.get(), EPOLLIN | EPOLLRDHUP, Id(kConnection, number)).ok()) return;
+  ++held_[identity.Name()].connections;
+  connections_[number] = {
+      number, std::make_unique<channel::SupervisorConnection>(std::move(fd)), identity, {}};
 }
 
-void ChannelServer::OnConnection(uint64_t id) {
-  Connection& connection = connections_[id];
-  absl::StatusOr<channel::SupervisorConnection::Request> request = connection.channel->Next();
+void ChannelServer::RemoveConnection(uint64_t number) {
+  const auto found = connections_.find(number);
+  Held& held = held_[found->second.identity.Name()];
+  held.leases -= static_cast<int>(found->second.pins.size());
+  if (--held.connections == 0) held_.erase(found->second.identity.Name());
+  connections_.erase(found);
+}
+
+void ChannelServer::OnConnection(uint64_t number) {
+  const auto found = connections_.find(number);
+  if (found == connections_.end()) return;  // removed earlier in this turn
+  absl::StatusOr<Request> request = found->second.channel->Next();
   if (absl::IsDeadlineExceeded(request.status())) return;
-  bool passed = false;
-  absl::Status status = request.ok() ? Serve(connection, *request, passed) : request.status();
-  if (!status.ok() || passed) connections_.erase(id);
+  if (!request.ok() || !Serve(found->second, *request)) RemoveConnection(number);
 }
 
-absl::Status ChannelServer::Serve(Connection& connection,
-                                  const channel::SupervisorConnection::Request& request,
-                                  bool& passed) {
-  if (const auto* lease = std::get_if<channel::SupervisorConnection::LeaseRequest>(&request)) {
-    return ServeLease(connection, lease->digest);
+bool ChannelServer::Serve(Connection& connection, const Request& request) {
+  if (const auto* lease = std::get_if<channel::SupervisorConnection::LeaseRequest>(&request))
+    return ServeLease(connection, lease->digest).ok();
+  const auto* open = std::get_if<channel::SupervisorConnection::DeviceRequest>(&request);
+  if (open == nullptr) return true;  // HELLO, answered already
+  absl::Status status = refusing_ ? absl::UnavailableError("the daemon is draining")
+                                  : devices_->CheckDevice(open->device);
+  if (status.ok()) {
+    // The worker will hold the same connection, and a watch lives as long as any descriptor of it.
+    const int fd = connection.channel->fd();
+    Unwatch(fd);
+    status = workers_.Adopt(open->device, connection.identity, *connection.channel);
+    if (status.ok()) return false;
+    if (!Watch(fd, EPOLLIN | EPOLLRDHUP, Id(kConnection, connection.number)).ok()) return false;
   }
-  if (const auto* device = std::get_if<channel::SupervisorConnection::DeviceRequest>(&request)) {
-    return ServeDevice(connection, device->device, passed);
-  }
-  return absl::OkStatus();  // HELLO was answered
+  return connection.channel->RefuseDevice(status).ok();
 }
 
 absl::Status ChannelServer::ServeLease(Connection& connection, const base::Digest& digest) {
-  if (connection.pins.size() >= static_cast<size_t>(options_.leases_per_identity)) {
+  Held& held = held_[connection.identity.Name()];
+  if (held.leases >= options_.leases_per_identity) {
     return connection.channel->RefuseLease(absl::ResourceExhaustedError(
-        absl::StrCat("leases of one connection: limit is ", options_.leases_per_identity)));
+        absl::StrCat("leases of ", connection.identity.Name(), ": limit is ",
+                     options_.leases_per_identity, ", are ", held.leases + 1)));
   }
-  auto bytes = cache_->FindExecutable(digest);
+  auto bytes =
+      grants_->Allow(connection.identity, digest) ? cache_->FindExecutable(digest) : std::nullopt;
   if (!bytes) {
     return connection.channel->RefuseLease(
         absl::NotFoundError(absl::StrCat("no executable ", digest.Hex())));
@@ -157,146 +196,16 @@ absl::Status ChannelServer::ServeLease(Connection& connection, const base::Diges
   absl::StatusOr<base::UniqueFd> memfd = base::CreateImmutable("fusiond-lease", *bytes->value);
   if (!memfd.ok()) return connection.channel->RefuseLease(memfd.status());
   connection.pins.push_back(cache_->Pin(digest));
+  ++held.leases;
   return connection.channel->SendLease(memfd->get(), bytes->value->size());
 }
 
-absl::Status ChannelServer::ServeDevice(Connection& connection, const std::string& device,
-                                        bool& passed) {
-  absl::Status known = devices_->CheckDevice(device);
-  if (!known.ok()) return connection.channel->RefuseDevice(known);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    absl::StatusOr<Worker*> worker = WorkerFor(device, connection.identity);
-    if (!worker.ok()) return connection.channel->RefuseDevice(worker.status());
-    if (channel::HasHungUp((*worker)->child->socket())) {
-      // It ended between two events; its end will be seen, start another now.
-      base::MutexLock lock(&mutex_);
-      for (auto it = workers_.begin(); it != workers_.end(); ++it) {
-        if (it->second.get() == *worker) {
-          workers_.erase(it);
-          break;
-        }
-      }
-      continue;
-    }
-    FUSIOND_RETURN_IF_ERROR(
-        std::move(*connection.channel).PassTo((*worker)->child->socket(), kPassTimeout));
-    passed = true;
-    return absl::OkStatus();
-  }
-  return connection.channel->RefuseDevice(absl::UnavailableError("the worker keeps ending"));
-}
-
-absl::StatusOr<ChannelServer::Worker*> ChannelServer::WorkerFor(const std::string& device,
-                                                                const Identity& identity) {
-  const std::string name = identity.Name();
-  {
-    base::MutexLock lock(&mutex_);
-    for (auto& [id, worker] : workers_) {
-      if (worker->device == device && worker->identity == name) return worker.get();
-    }
-  }
-  auto pause = pauses_.find({device, name});
-  if (pause != pauses_.end() && Now() < pause->second.until) {
-    return absl::UnavailableError(absl::StrCat("the worker of ", device,
-                                               " ended too soon after its start; next try in ",
-                                               absl::FormatDuration(pause->second.until - Now())));
-  }
-  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<Worker> started, StartWorker(device, identity));
-  const uint64_t id = next_id_;
-  next_id_ += 2;
-  FUSIOND_RETURN_IF_ERROR(Watch(started->fetch.get(), EPOLLIN | EPOLLRDHUP, id));
-  FUSIOND_RETURN_IF_ERROR(Watch(started->child->pidfd(), EPOLLIN, id + 1));
-  Worker* worker = started.get();
-  base::MutexLock lock(&mutex_);
-  workers_[id] = std::move(started);
-  return worker;
-}
-
-absl::StatusOr<std::unique_ptr<ChannelServer::Worker>> ChannelServer::StartWorker(
-    const std::string& device, const Identity& identity) {
-  auto worker = std::make_unique<Worker>();
-  worker->device = device;
-  worker->identity = identity.Name();
-  worker->started = Now();
-  SpawnOptions spawn;
-  spawn.arguments = {"--role=worker", absl::StrCat("--device=", device)};
-  if (!options_.driver_path.empty())
-    spawn.arguments.push_back(absl::StrCat("--driver=", options_.driver_path));
-  spawn.environment = options_.worker_environment;
-  spawn.socket_type = SOCK_SEQPACKET;
-  FUSIOND_ASSIGN_OR_RETURN(worker->child, ChildProcess::Spawn(spawn));
-  // The second socket travels over the first: the worker's first message.
-  FUSIOND_ASSIGN_OR_RETURN(auto fetch, channel::SocketPair());
-  worker->fetch = std::move(fetch.first);
-  const int theirs = fetch.second.get();
-  FUSIOND_RETURN_IF_ERROR(
-      channel::SendMessage(worker->child->socket(), "fetch", {&theirs, 1}, kPassTimeout));
-  options_.log(absl::StrCat("worker started: device=", device, " identity=", worker->identity,
-                            " pid=", worker->child->pid()));
-  return worker;
-}
-
-void ChannelServer::OnFetch(uint64_t id) {
-  base::MutexLock lock(&mutex_);
-  auto found = workers_.find(id);
-  if (found == workers_.end()) return;
-  Worker& worker = *found->second;
-  while (true) {
-    absl::StatusOr<worker::FetchRequest> request = worker::ReceiveFetchRequest(worker.fetch.get());
-    if (absl::IsUnavailable(request.status())) {
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, worker.fetch.get(), nullptr);  // its end follows
-      return;
-    }
-    if (!request.ok()) return;
-    base::Digest digest;
-    std::copy(std::begin(request->digest), std::end(request->digest), digest.bytes.begin());
-    auto bytes = cache_->FindExecutable(digest);
-    if (!bytes) {
-      worker::SendFetchError(worker.fetch.get(), request->id,
-                             absl::NotFoundError(absl::StrCat("no executable ", digest.Hex())))
-          .IgnoreError();  // a worker that is gone shows as its end
-      continue;
-    }
-    absl::StatusOr<base::UniqueFd> memfd =
-        base::CreateImmutable("fusiond-executable", *bytes->value);
-    absl::Status sent =
-        memfd.ok() ? worker::SendFetchReply(worker.fetch.get(), request->id, memfd->get(),
-                                            bytes->value->size())
-                   : worker::SendFetchError(worker.fetch.get(), request->id, memfd.status());
-    if (!sent.ok()) return;
-  }
-}
-
-void ChannelServer::OnWorkerEnd(uint64_t id) {
-  std::unique_ptr<Worker> worker;
-  {
-    base::MutexLock lock(&mutex_);
-    auto found = workers_.find(id);
-    if (found == workers_.end()) return;
-    worker = std::move(found->second);
-    workers_.erase(found);
-  }
-  std::optional<ExitStatus> exit = worker->child->Reap();
-  const bool clean = exit.has_value() && exit->signal == 0 && exit->exit_code == 0;
-  options_.log(absl::StrCat("worker ended: device=", worker->device, " identity=", worker->identity,
-                            " pid=", worker->child->pid(), " ",
-                            exit.has_value() ? exit->ToString() : "?"));
-  const WorkerKey key{worker->device, worker->identity};
-  if (clean || Now() - worker->started > kQuick) {
-    pauses_.erase(key);
-    return;
-  }
-  Pause& pause = pauses_[key];
-  pause.length = pause.length == absl::ZeroDuration()
-                     ? options_.restart_pause
-                     : std::min(2 * pause.length, options_.restart_pause_limit);
-  pause.until = Now() + pause.length;
-}
-
 void ChannelServer::BeginDrain() {
-  base::MutexLock lock(&mutex_);
-  draining_ = true;
-  for (auto& [id, worker] : workers_) ::kill(worker->child->pid(), SIGTERM);
+  {
+    base::MutexLock lock(&mutex_);
+    draining_ = true;
+  }
+  Wake();
 }
 
 void ChannelServer::Stop() {
@@ -304,23 +213,26 @@ void ChannelServer::Stop() {
     base::MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  if (thread_.joinable()) {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
-    thread_.join();
-  }
-  base::MutexLock lock(&mutex_);
-  workers_.clear();  // kills and waits
+  if (!thread_.joinable()) return;
+  Wake();
+  thread_.join();
+  connections_.clear();
+  workers_.KillAll();
 }
 
 void ChannelServer::FillStatus(v1::StatusResponse& status) const {
-  base::MutexLock lock(&mutex_);
-  for (const auto& [id, worker] : workers_) {
+  for (const Workers::Info& worker : workers_.List()) {
     v1::StatusResponse::Worker* to = status.add_workers();
-    to->set_device(worker->device);
-    to->set_identity(worker->identity);
-    to->set_pid(worker->child->pid());
+    to->set_device(worker.device);
+    to->set_identity(worker.identity);
+    to->set_pid(worker.pid);
   }
+}
+
+bool ChannelServer::Responds(absl::Duration timeout) const {
+  const uint64_t before = heartbeat_.beats();
+  Wake();
+  return heartbeat_.WaitPast(before, timeout);
 }
 
 }  // namespace fusiond::server

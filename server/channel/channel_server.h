@@ -1,13 +1,8 @@
-// ChannelServer: channel.sock and the workers behind it.
+// ChannelServer: channel.sock. Accepts connections, answers HELLO and LEASE itself, and passes a
+// connection that opens a device on to the identity's worker (workers.h).
 //
-// One thread accepts connections, answers HELLO and LEASE, starts the identity's worker for
-// OPEN_DEVICE and passes the connection on; it serves the workers' requests for executables, and
-// notices when a worker ends. A worker is one process per (device, identity); when it ends, by
-// itself or by a fault, the next OPEN_DEVICE starts another with a new epoch, after a pause that
-// grows with quick failures.
-//
-// Thread-safety: thread-safe; the thread owns all connections and workers. Ownership: cache and
-// registry outlive it.
+// Thread-safety: thread-safe; a thread of its own holds all connections and workers, and never
+// waits for any peer. Ownership: cache, registry and grants outlive it.
 #ifndef FUSIOND_SERVER_CHANNEL_CHANNEL_SERVER_H_
 #define FUSIOND_SERVER_CHANNEL_CHANNEL_SERVER_H_
 
@@ -16,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,92 +24,88 @@
 #include "runtime/channel/socket.h"
 #include "runtime/channel/supervisor_connection.h"
 #include "server/cache/cache.h"
-#include "server/control/control_server.h"
+#include "server/channel/workers.h"
 #include "server/devices/registry.h"
-#include "server/process/child_process.h"
+#include "server/process/heartbeat.h"
+#include "server/service/grants.h"
+#include "server/service/identity.h"
 
 namespace fusiond::server {
 
 struct ChannelOptions {
-  std::vector<std::string> worker_environment;             // "NAME=value": what CUDA needs
-  std::string driver_path;                                 // libcuda; empty = by the loader
-  int connections_per_identity = 256;                      // not yet passed to a worker
-  int leases_per_identity = 4096;                          // live lease connections' pins
-  absl::Duration restart_pause = absl::Milliseconds(100);  // after a worker's quick end; doubles
-  absl::Duration restart_pause_limit = absl::Seconds(10);
-  std::function<void(const std::string&)> log = [](const std::string&) {};
+  WorkerOptions workers;
+  int connections_per_identity = 256;  // not yet passed to a worker
+  int leases_per_identity = 4096;      // of these connections
 };
 
 class ChannelServer {
  public:
   ChannelServer(ChannelOptions options, channel::UnixListener listener, Admission admit,
-                cache::Cache* cache, DeviceRegistry* devices);
+                cache::Cache* cache, DeviceRegistry* devices, const Grants* grants);
+  // As Stop.
   ~ChannelServer();
 
   absl::Status Start();
   // A connection as if `identity` had opened one (InlineExecutor).
-  absl::StatusOr<base::UniqueFd> ConnectAs(const Identity& identity);
-  // No more connections; workers are asked to drain.
-  void BeginDrain();
-  // Ends the thread and every worker.
-  void Stop();
+  absl::StatusOr<base::UniqueFd> ConnectAs(const Identity& identity) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Nothing more is accepted, no more workers are started; workers are asked to drain.
+  void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // True when every worker has ended within `timeout`.
+  bool WaitUntilDrained(absl::Duration timeout) const { return workers_.WaitUntilNone(timeout); }
+  // Ends the thread and every worker. Idempotent.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   void FillStatus(v1::StatusResponse& status) const;
+  // Whether the thread still turns.
+  bool Responds(absl::Duration timeout) const;
 
  private:
   struct Connection {
+    uint64_t number = 0;
     std::unique_ptr<channel::SupervisorConnection> channel;
     Identity identity;
     std::vector<cache::Pins::Pin> pins;  // of the leases taken here
   };
-  struct Worker {
-    std::unique_ptr<ChildProcess> child;
-    base::UniqueFd fetch;
-    std::string device;
-    std::string identity;
-    absl::Duration started;
+  // What connections of one identity hold together.
+  struct Held {
+    int connections = 0;
+    int leases = 0;
   };
-  struct Pause {
-    absl::Duration length;
-    absl::Duration until;
-  };
-  using WorkerKey = std::pair<std::string, std::string>;  // device, identity
 
+  absl::Status Watch(int fd, uint32_t events, uint64_t id);
+  void Unwatch(int fd);
+  void Wake() const;
   void Loop();
+  bool OnWake();  // false: stop
   void OnListener();
   void AddConnection(base::UniqueFd fd, const Identity& identity);
-  void OnConnection(uint64_t id);
-  absl::Status Serve(Connection& connection, const channel::SupervisorConnection::Request& request,
-                     bool& passed);
+  void RemoveConnection(uint64_t number);
+  void OnConnection(uint64_t number);
+  // False: the connection is done with.
+  bool Serve(Connection& connection, const channel::SupervisorConnection::Request& request);
   absl::Status ServeLease(Connection& connection, const base::Digest& digest);
-  absl::Status ServeDevice(Connection& connection, const std::string& device, bool& passed);
-  absl::StatusOr<Worker*> WorkerFor(const std::string& device, const Identity& identity);
-  absl::StatusOr<std::unique_ptr<Worker>> StartWorker(const std::string& device,
-                                                      const Identity& identity);
-  void OnFetch(uint64_t id);
-  void OnWorkerEnd(uint64_t id);
-  absl::Status Watch(int fd, uint32_t events, uint64_t id);
 
   const ChannelOptions options_;
   channel::UnixListener listener_;
   const Admission admit_;
   cache::Cache* const cache_;
   DeviceRegistry* const devices_;
+  const Grants* const grants_;
   base::UniqueFd epoll_;
   base::UniqueFd wake_;
+  Heartbeat heartbeat_;
 
   // The thread's own.
-  uint64_t next_id_ = 2;
+  uint64_t next_number_ = 0;
+  bool refusing_ = false;  // draining, as the thread knows it
   absl::flat_hash_map<uint64_t, Connection> connections_;
-  absl::flat_hash_map<WorkerKey, Pause> pauses_;
+  absl::flat_hash_map<std::string, Held> held_;  // by identity
+  Workers workers_;
 
   mutable base::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::pair<base::UniqueFd, Identity>> handed_in_ ABSL_GUARDED_BY(mutex_);
-  // Written by the thread under the mutex. Two ids a worker: its fetch socket's, and, one more, its
-  // end's.
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Worker>> workers_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;
 };

@@ -21,7 +21,7 @@ namespace fusiond::server {
 namespace {
 
 constexpr uint64_t kListenerId = 0;
-constexpr uint64_t kStopId = 1;
+constexpr uint64_t kWakeId = 1;
 constexpr char kServiceName[] = "fusiond.v1.Fusiond";
 
 absl::Status Watch(int epoll, int fd, uint32_t events, uint64_t id) {
@@ -47,57 +47,68 @@ struct ControlServer::PerIdentity {
 };
 
 ControlServer::ControlServer(const ControlOptions& options, channel::UnixListener listener,
-                             Admission admit, FusiondLogic* logic, InlineExecutor* executor,
-                             CallTracker* tracker, CallLog log)
-    : options_(options),
-      listener_(std::move(listener)),
-      admit_(std::move(admit)),
-      logic_(logic),
-      executor_(executor),
-      tracker_(tracker),
-      log_(std::move(log)) {
+                             Admission admit, const ServiceParts& parts)
+    : options_(options), listener_(std::move(listener)), admit_(std::move(admit)), parts_(parts) {
   // Process-wide settings of gRPC; made before the first server is built.
-  static const bool once = [] {
+  [[maybe_unused]] static const bool once = [] {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     return true;
   }();
-  (void)once;
 }
 
 ControlServer::~ControlServer() { Stop(absl::ZeroDuration()); }
 
 absl::Status ControlServer::Start() {
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
-  stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_.valid() || !stop_.valid()) return base::ErrnoStatus(errno, "control server");
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_.valid() || !wake_.valid()) return base::ErrnoStatus(errno, "control server");
   FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), listener_.fd(), EPOLLIN, kListenerId));
-  FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), stop_.get(), EPOLLIN, kStopId));
+  FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), wake_.get(), EPOLLIN, kWakeId));
   thread_ = std::thread([this] { AcceptLoop(); });
   return absl::OkStatus();
+}
+
+void ControlServer::Wake() const {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then the thread is woken anyway.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
 }
 
 void ControlServer::AcceptLoop() {
   epoll_event events[16];
   while (true) {
+    heartbeat_.Beat();
     const int count = ::epoll_wait(epoll_.get(), events, 16, -1);
     if (count < 0 && errno != EINTR) return;
     for (int i = 0; i < count; ++i) {
       const uint64_t id = events[i].data.u64;
-      if (id == kStopId) return;
-      if (id == kListenerId) {
+      if (id == kWakeId) {
+        uint64_t counter;
+        [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &counter, sizeof(counter));
+        base::MutexLock lock(&mutex_);
+        if (stopping_) return;
+        if (draining_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.fd(), nullptr);
+      } else if (id == kListenerId) {
         absl::StatusOr<channel::AcceptedConnection> accepted = listener_.Accept();
         if (accepted.ok()) Adopt(*std::move(accepted));
-        continue;
+      } else {
+        OnHangUp(id);
       }
-      base::MutexLock lock(&mutex_);
-      auto closed = watched_.find(id);
-      if (closed == watched_.end()) continue;
-      auto server = servers_.find(closed->second.identity);
-      if (server != servers_.end()) --server->second->connections;
-      watched_.erase(closed);  // closing our duplicate also ends its watch
     }
   }
+}
+
+void ControlServer::OnHangUp(uint64_t id) {
+  base::MutexLock lock(&mutex_);
+  const auto closed = watched_.find(id);
+  if (closed == watched_.end()) return;
+  const auto server = servers_.find(closed->second.identity);
+  if (server != servers_.end()) --server->second->connections;
+  // A watch lives as long as any descriptor of the connection, and gRPC keeps its own while a call
+  // runs.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, closed->second.fd.get(), nullptr);
+  watched_.erase(closed);
 }
 
 absl::StatusOr<ControlServer::PerIdentity*> ControlServer::ServerFor(const Identity& identity) {
@@ -105,11 +116,11 @@ absl::StatusOr<ControlServer::PerIdentity*> ControlServer::ServerFor(const Ident
   if (slot != nullptr) return slot.get();
   if (servers_.size() > static_cast<size_t>(options_.max_identities)) {
     servers_.erase(identity.Name());
-    return absl::ResourceExhaustedError(
-        absl::StrCat("identities: limit is ", options_.max_identities));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "identities: limit is ", options_.max_identities, ", are ", servers_.size() + 1));
   }
   auto per = std::make_unique<PerIdentity>();
-  per->service = std::make_unique<FusiondService>(logic_, executor_, tracker_, identity, log_);
+  per->service = std::make_unique<FusiondService>(parts_, identity);
   grpc::ResourceQuota quota(identity.Name());
   quota.Resize(options_.memory_per_identity);
   grpc::ServerBuilder builder;
@@ -122,7 +133,8 @@ absl::StatusOr<ControlServer::PerIdentity*> ControlServer::ServerFor(const Ident
     servers_.erase(identity.Name());
     return absl::InternalError("gRPC did not start a server");
   }
-  per->server->GetHealthCheckService()->SetServingStatus(kServiceName, true);
+  for (const char* name : {"", kServiceName})
+    per->server->GetHealthCheckService()->SetServingStatus(name, serving_);
   slot = std::move(per);
   return slot.get();
 }
@@ -143,18 +155,33 @@ void ControlServer::Adopt(channel::AcceptedConnection connection) {
   grpc::AddInsecureChannelFromFd((*server)->server.get(), connection.fd.release());
 }
 
-void ControlServer::BeginDrain() {
+void ControlServer::SetHealth(bool serving) {
   base::MutexLock lock(&mutex_);
-  draining_ = true;
+  serving_ = serving;
   for (auto& [name, server] : servers_) {
-    server->server->GetHealthCheckService()->SetServingStatus(false);
+    for (const char* service : {"", kServiceName})
+      server->server->GetHealthCheckService()->SetServingStatus(service, serving);
   }
 }
 
+void ControlServer::SetServing() { SetHealth(true); }
+
+void ControlServer::BeginDrain() {
+  SetHealth(false);
+  {
+    base::MutexLock lock(&mutex_);
+    draining_ = true;
+  }
+  Wake();
+}
+
 void ControlServer::Stop(absl::Duration grace) {
+  {
+    base::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
   if (thread_.joinable()) {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof(one));
+    Wake();
     thread_.join();
   }
   absl::flat_hash_map<std::string, std::unique_ptr<PerIdentity>> servers;
@@ -170,6 +197,12 @@ void ControlServer::Stop(absl::Duration grace) {
 size_t ControlServer::connections() const {
   base::MutexLock lock(&mutex_);
   return watched_.size();
+}
+
+bool ControlServer::Responds(absl::Duration timeout) const {
+  const uint64_t before = heartbeat_.beats();
+  Wake();
+  return heartbeat_.WaitPast(before, timeout);
 }
 
 }  // namespace fusiond::server

@@ -5,16 +5,13 @@
 // does, and gives each its own memory quota and connection limit. Servers of the callback API cost
 // no thread each.
 //
-// Thread-safety: thread-safe; one thread of its own accepts. Ownership: the logic, executor and
-// tracker outlive it.
+// Thread-safety: thread-safe; one thread of its own accepts. Ownership: the parts outlive it.
 #ifndef FUSIOND_SERVER_CONTROL_CONTROL_SERVER_H_
 #define FUSIOND_SERVER_CONTROL_CONTROL_SERVER_H_
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -23,56 +20,61 @@
 #include "runtime/base/file.h"
 #include "runtime/base/mutex.h"
 #include "runtime/channel/socket.h"
+#include "server/process/heartbeat.h"
+#include "server/service/identity.h"
 #include "server/service/service.h"
 
 namespace fusiond::server {
 
 struct ControlOptions {
   size_t memory_per_identity = size_t{256} << 20;  // what gRPC may buffer
-  int connections_per_identity = 64;
+  int connections_per_identity = 1024;
   int max_identities = 1024;
   // A message of a graph at its limit, with its envelope.
   int max_message_bytes = (16 << 20) + (1 << 20);
 };
 
-// Whether a peer may talk to this daemon at all, and who it then is.
-using Admission = std::function<absl::StatusOr<Identity>(const channel::PeerIdentity& peer)>;
-
 class ControlServer {
  public:
   ControlServer(const ControlOptions& options, channel::UnixListener listener, Admission admit,
-                FusiondLogic* logic, InlineExecutor* executor, CallTracker* tracker, CallLog log);
+                const ServiceParts& parts);
   // As Stop without grace.
   ~ControlServer();
 
-  // Starts accepting.
+  // Starts accepting. Health says NOT_SERVING until SetServing.
   absl::Status Start();
+  void SetServing() ABSL_LOCKS_EXCLUDED(mutex_);
   // Health turns NOT_SERVING, nothing more is accepted.
-  void BeginDrain();
-  // Ends every server; calls still running are cancelled after `grace`.
-  void Stop(absl::Duration grace);
+  void BeginDrain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends every server; calls still running are cancelled after `grace`. Idempotent.
+  void Stop(absl::Duration grace) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  size_t connections() const;
+  size_t connections() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the thread still turns.
+  bool Responds(absl::Duration timeout) const;
 
  private:
   struct PerIdentity;
 
+  void Wake() const;
   void AcceptLoop();
-  void Adopt(channel::AcceptedConnection connection);
+  void OnHangUp(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Adopt(channel::AcceptedConnection connection) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetHealth(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PerIdentity*> ServerFor(const Identity& identity)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ControlOptions options_;
   channel::UnixListener listener_;
   const Admission admit_;
-  FusiondLogic* const logic_;
-  InlineExecutor* const executor_;
-  CallTracker* const tracker_;
-  const CallLog log_;
+  const ServiceParts parts_;
   base::UniqueFd epoll_;
-  base::UniqueFd stop_;
+  base::UniqueFd wake_;
+  Heartbeat heartbeat_;
 
   mutable base::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, std::unique_ptr<PerIdentity>> servers_ ABSL_GUARDED_BY(mutex_);
   // Our duplicate of each connection's descriptor, watched for hang-up; gRPC owns the original.
@@ -81,7 +83,7 @@ class ControlServer {
     std::string identity;
   };
   absl::flat_hash_map<uint64_t, Watched> watched_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_watched_ ABSL_GUARDED_BY(mutex_) = 2;  // 0 and 1 name the listener and stop_
+  uint64_t next_watched_ ABSL_GUARDED_BY(mutex_) = 2;  // 0 and 1 name the listener and wake_
 
   std::thread thread_;
 };

@@ -6,13 +6,12 @@
 //                                                        └─► assemble, commit in one batch, answer
 //                                                        all who wait
 //
-// A spill report plans again with the next candidate, at most kMaxAttempts times. Arch cpu has no
-// images.
+// A spill report plans again with the next candidate, a few times at most. Arch cpu has no images.
 //
 // Thread-safety: thread-safe. Callbacks run on the engine's own threads, or, for an answer from the
-// cache, in Compile. Ownership: cache, runner and clock must outlive the engine; destroy it after
-// the runner has ended its jobs. Errors reach the callback: the job's own, CANCELLED after Cancel,
-// RESOURCE_EXHAUSTED or UNAVAILABLE from the runner, FAILED_PRECONDITION without NVRTC.
+// cache, in Compile. Ownership: cache and runner must outlive the engine; destroy it after the
+// runner has ended its jobs. Errors reach the callback: the job's own, RESOURCE_EXHAUSTED or
+// UNAVAILABLE from the runner, FAILED_PRECONDITION without NVRTC; INTERNAL names the key.
 #ifndef FUSIOND_SERVER_ENGINE_ENGINE_H_
 #define FUSIOND_SERVER_ENGINE_ENGINE_H_
 
@@ -20,39 +19,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/mutex.h"
-#include "runtime/base/sha256.h"
 #include "server/cache/cache.h"
-#include "server/cache/single_flight.h"
+#include "server/engine/answer.h"
+#include "server/engine/compile_work.h"
+#include "server/engine/crash_counter.h"
 #include "server/engine/executor.h"
 #include "server/engine/job_runner.h"
 #include "server/engine/request.h"
 
 namespace fusiond::server {
-
-enum class AnswerSource { kCompiled, kMemory, kDisk };
-
-// What a caller learns; the executable itself is in the cache under its digest.
-struct CompileAnswer {
-  cache::RequestKey key;
-  base::Digest executable;
-  uint64_t revision = 0;
-  AnswerSource source = AnswerSource::kCompiled;
-  std::shared_ptr<const std::string> bytes;  // of the executable, serialised
-  // Of this compile; zero for an answer from the cache.
-  absl::Duration queued, planning, nvrtc;
-  uint32_t nvrtc_calls = 0;
-  uint64_t source_bytes = 0;
-  std::vector<std::string> notes;
-};
 
 struct EngineOptions {
   int max_attempts = 3;      // plans of one request
@@ -63,42 +45,40 @@ struct EngineOptions {
 class CompileEngine {
  public:
   using Callback = std::function<void(const absl::StatusOr<CompileAnswer>&)>;
-  using Flight = cache::SingleFlight<cache::RequestKey, CompileAnswer>;
+  using Ticket = CompileFlight::Ticket;
 
   CompileEngine(const EngineOptions& options, cache::Cache* cache, JobRunner* runner);
-  ~CompileEngine();
 
-  // Calls `done` once. The ticket is for Cancel; empty when the answer was already given.
-  Flight::Ticket Compile(std::shared_ptr<const PreparedRequest> request, const std::string& tenant,
-                         CompilePriority priority, Callback done);
+  // Calls `done` once. The ticket is for Cancel; empty when the answer was already given. A caller
+  // who joins a compile of lower priority raises it to its own.
+  Ticket Compile(std::shared_ptr<const PreparedRequest> request, const std::string& tenant,
+                 CompilePriority priority, Callback done) ABSL_LOCKS_EXCLUDED(mutex_);
   // As Compile would be answered from the cache now; counts nothing and compiles nothing.
-  std::optional<CompileAnswer> Peek(const PreparedRequest& request);
+  std::optional<CompileAnswer> Peek(const PreparedRequest& request) {
+    return PeekAnswer(*cache_, request);
+  }
   // True: `done` will not be called. The work goes on while others wait for it, and ends when
   // nobody does.
-  bool Cancel(const Flight::Ticket& ticket) { return flights_.Cancel(ticket); }
+  bool Cancel(const Ticket& ticket) { return flights_.Cancel(ticket); }
 
   // Segments that took the last resort since start.
   uint64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }  // a tally
   size_t in_flight() const { return flights_.InFlight(); }
+  // Whether the engine's threads still take work, and the cache answers them.
+  bool Responds(absl::Duration timeout);
 
  private:
-  class Work;
-
-  // The answer if the cache has one whose guards hold for this request; counts as a look-up.
-  std::optional<absl::StatusOr<CompileAnswer>> Find(const PreparedRequest& request);
-  std::optional<CompileAnswer> Choose(const cache::RequestLookup& lookup,
-                                      const PreparedRequest& request);
-
-  const EngineOptions options_;
   cache::Cache* const cache_;
-  JobRunner* const runner_;
+  CrashCounter crashes_;
   std::atomic<uint64_t> fallbacks_{0};
 
   base::Mutex mutex_;
-  absl::flat_hash_map<cache::RequestKey, int> crashes_ ABSL_GUARDED_BY(mutex_);
+  // Who leads which flight, for Raise; entries of ended works are swept now and then.
+  absl::flat_hash_map<cache::RequestKey, std::weak_ptr<CompileWork>> works_ ABSL_GUARDED_BY(mutex_);
 
-  Flight flights_;
-  Executor executor_;  // last: its threads use everything above
+  CompileFlight flights_;
+  Executor executor_;  // after what its threads use
+  const CompileParts parts_;
 };
 
 }  // namespace fusiond::server

@@ -10,12 +10,13 @@
 
 namespace fusiond::server {
 
-// Thread-safe. Submit and Cancel as CompilePool's.
+// Thread-safe. All as CompilePool's.
 class JobRunner {
  public:
   virtual ~JobRunner() = default;
   virtual absl::StatusOr<CompileJobId> Submit(CompileRequest request, CompileCallback done) = 0;
   virtual void Cancel(CompileJobId id) = 0;
+  virtual void Raise(CompileJobId id) = 0;
 };
 
 class PoolJobRunner : public JobRunner {
@@ -26,6 +27,7 @@ class PoolJobRunner : public JobRunner {
     return pool_->Submit(std::move(request), std::move(done));
   }
   void Cancel(CompileJobId id) override { pool_->Cancel(id); }
+  void Raise(CompileJobId id) override { pool_->Raise(id); }
 
  private:
   CompilePool* const pool_;

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
@@ -18,6 +20,7 @@
 #include "server/cache/nvrtc_identity.h"
 #include "server/channel/channel_server.h"
 #include "server/control/control_server.h"
+#include "server/devices/prober.h"
 #include "server/devices/registry.h"
 #include "server/engine/engine.h"
 #include "server/pool/compile_pool.h"
@@ -28,16 +31,15 @@ namespace fusiond::server {
 namespace {
 
 constexpr int kMaxCompileProcesses = 64;
-constexpr absl::Duration kProbeTimeout = absl::Seconds(20);
-// How long the first requests may have to wait until NVRTC is known; without it their keys would be
-// others.
-constexpr absl::Duration kNvrtcWait = absl::Seconds(30);
-// Without a GPU the probe is repeated, rarer and rarer (a driver that is still loading at boot).
-constexpr absl::Duration kProbeAgain = absl::Seconds(2);
-constexpr absl::Duration kProbeAgainLimit = absl::Minutes(5);
+// After this the daemon serves without knowing NVRTC or the devices: what hangs may hang for ever.
+constexpr absl::Duration kMaxStart = absl::Seconds(30);
 
-// Signals by eventfd: each bit of the counter's low half is no event of its own, so two counters
-// are used.
+// What workers get at least to end what is in flight, however long calls took.
+constexpr absl::Duration kMinWorkerGrace = absl::Seconds(1);
+
+absl::Duration Now() { return base::Clock::System().Now(); }
+
+// Something has happened, told from a signal handler or another thread to main's.
 class Signal {
  public:
   Signal() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -67,20 +69,42 @@ Admission MakeAdmission(const DaemonOptions& options) {
   };
 }
 
-CompilePoolOptions PoolOptions(const DaemonOptions& options, const LogLine& log) {
-  CompilePoolOptions pool;
-  pool.setup.set_nvrtc_path(options.nvrtc_path);
-  for (const std::string& folder : options.nvrtc_folders) pool.setup.add_nvrtc_folders(folder);
-  pool.setup.set_nvrtc_root_owned_only(options.nvrtc_root_owned_only);
-  pool.setup.set_memory_limit_bytes(static_cast<uint64_t>(options.compile_memory_bytes));
-  pool.processes = options.compile_processes > 0
-                       ? options.compile_processes
-                       : CompileProcessCount(ReadHostLimits(""),
-                                             static_cast<uint64_t>(options.compile_memory_bytes),
-                                             kMaxCompileProcesses);
-  pool.run_limit = options.compile_limit;
-  pool.log = [log](absl::string_view line) { log("warning", std::string(line)); };
-  return pool;
+std::string FormatCall(const CallRecord& call) {
+  return absl::StrCat(
+      "rpc=", call.rpc, " identity=", call.identity->Name(),
+      " code=", absl::StatusCodeToString(call.status.code()),
+      call.key.empty() ? "" : " key=", call.key, call.source.empty() ? "" : " source=", call.source,
+      " ms=", absl::ToDoubleMilliseconds(call.took),
+      // Quotes what clients sent: nothing in it may look like another field or line.
+      call.status.ok()
+          ? ""
+          : absl::StrCat(" error=\"", absl::Utf8SafeCEscape(call.status.message()), "\""));
+}
+
+absl::StatusOr<channel::UnixListener> Listen(const DaemonOptions& options, const char* name,
+                                             int type, int fd) {
+  if (fd >= 0) return channel::UnixListener::Adopt(base::UniqueFd(fd));
+  FUSIOND_RETURN_IF_ERROR(base::MakeFolders(options.sockets));
+  return channel::UnixListener::Listen(absl::StrCat(options.sockets, "/", name), type,
+                                       options.socket_mode);
+}
+
+// Null without a state folder. A folder that cannot be used now is the store's to cope with.
+absl::StatusOr<std::unique_ptr<cache::Store>> OpenStore(const DaemonOptions& options,
+                                                        const LogLine& log) {
+  if (options.state.empty()) return nullptr;
+  cache::LevelDbStoreOptions store;
+  store.folder = absl::StrCat(options.state, "/cache");
+  store.allow_network_fs = options.allow_network_fs;
+  store.log = [log](absl::string_view line) { log("warning", std::string(line)); };
+  absl::StatusOr<std::unique_ptr<cache::LevelDbStore>> opened =
+      cache::LevelDbStore::Create(std::move(store));
+  if (absl::IsAlreadyExists(opened.status())) {
+    return absl::AbortedError(
+        absl::StrCat("state folder ", options.state, ": ", opened.status().message()));
+  }
+  FUSIOND_RETURN_IF_ERROR(opened.status());
+  return *std::move(opened);
 }
 
 }  // namespace
@@ -89,177 +113,226 @@ CompilePoolOptions PoolOptions(const DaemonOptions& options, const LogLine& log)
 struct Daemon::Parts {
   DaemonOptions options;
   LogLine log;
-  Signal stop, probe;
+  Signal stop, reload, learned;  // learned: something of NVRTC or the devices
+  std::atomic<bool> probed{false};
   DeviceRegistry devices;
+  Grants grants;
+  Quotas quotas;
+  StartGate gate;
+  CallTracker tracker;
   std::unique_ptr<cache::Cache> cache;
   std::unique_ptr<CompilePool> pool;
   std::unique_ptr<PoolJobRunner> runner;
   std::unique_ptr<CompileEngine> engine;
   std::unique_ptr<FusiondLogic> logic;
-  CallTracker tracker;
   std::unique_ptr<ChannelServer> channel;
   std::unique_ptr<InlineExecutor> executor;
   std::unique_ptr<ControlServer> control;
-  std::string known_nvrtc;
+  std::unique_ptr<DeviceProber> prober;
+  // Main's alone.
+  bool nvrtc_known = false;
+  std::string nvrtc;  // identity in keys
+  std::string nvrtc_said;
+
+  CompilePoolOptions PoolOptions() {
+    CompilePoolOptions pool;
+    pool.spawn.environment = options.compile_environment;
+    pool.setup.set_nvrtc_path(options.nvrtc_path);
+    for (const std::string& folder : options.nvrtc_folders) pool.setup.add_nvrtc_folders(folder);
+    pool.setup.set_nvrtc_root_owned_only(options.nvrtc_root_owned_only);
+    const auto memory = static_cast<uint64_t>(options.compile_memory_bytes);
+    pool.setup.set_memory_limit_bytes(memory);
+    pool.processes = options.compile_processes > 0
+                         ? options.compile_processes
+                         : CompileProcessCount(ReadHostLimits(""), memory, kMaxCompileProcesses);
+    pool.run_limit = options.compile_limit;
+    pool.log = [this](absl::string_view line) { log("warning", std::string(line)); };
+    pool.on_nvrtc = [this] { learned.Raise(); };
+    return pool;
+  }
+
+  ChannelOptions MakeChannelOptions() {
+    ChannelOptions channel;
+    channel.workers.environment = options.worker_environment;
+    channel.workers.driver_path = options.driver_path;
+    channel.workers.log = [this](const std::string& line) { log("info", line); };
+    return channel;
+  }
+
+  LogicOptions MakeLogicOptions() {
+    LogicOptions made;
+    made.version = options.version;
+    made.cache_path = options.state.empty() ? "" : absl::StrCat(options.state, "/cache");
+    made.limits = options.limits;
+    return made;
+  }
+
+  ProberOptions MakeProberOptions() {
+    ProberOptions prober;
+    prober.environment = options.worker_environment;
+    prober.driver_path = options.driver_path;
+    prober.log = [this](const std::string& line) { log("info", line); };
+    prober.on_probed = [this] {
+      probed.store(true, std::memory_order_relaxed);  // ordered by the eventfd
+      learned.Raise();
+    };
+    return prober;
+  }
 };
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Daemon::~Daemon() {
   // Whatever may still call into the engine goes first.
+  parts_->prober.reset();
+  parts_->gate.Open();
   if (parts_->control != nullptr) parts_->control->Stop(absl::ZeroDuration());
   if (parts_->channel != nullptr) parts_->channel->Stop();
   if (parts_->pool != nullptr) parts_->pool->Shutdown(absl::ZeroDuration());
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, LogLine log) {
-  auto parts = std::make_unique<Parts>();
-  parts->options = options;
-  parts->log = log;
+  auto daemon = std::unique_ptr<Daemon>(new Daemon(std::make_unique<Parts>()));
+  Parts& parts = *daemon->parts_;
+  parts.options = options;
+  parts.log = std::move(log);
 
   // Sockets first: a second daemon must not get as far as the cache.
-  FUSIOND_RETURN_IF_ERROR(base::MakeFolders(options.sockets));
-  FUSIOND_ASSIGN_OR_RETURN(
-      channel::UnixListener control,
-      channel::UnixListener::Listen(absl::StrCat(options.sockets, "/control.sock"), SOCK_STREAM,
-                                    options.socket_mode));
-  FUSIOND_ASSIGN_OR_RETURN(
-      channel::UnixListener channel,
-      channel::UnixListener::Listen(absl::StrCat(options.sockets, "/channel.sock"), SOCK_SEQPACKET,
-                                    options.socket_mode));
-
-  std::unique_ptr<cache::Store> store;
-  if (!options.state.empty()) {
-    FUSIOND_RETURN_IF_ERROR(base::MakeFolders(options.state));
-    cache::LevelDbStoreOptions store_options;
-    store_options.folder = absl::StrCat(options.state, "/cache");
-    store_options.allow_network_fs = options.allow_network_fs;
-    store_options.log = [log](absl::string_view line) { log("warning", std::string(line)); };
-    absl::StatusOr<std::unique_ptr<cache::LevelDbStore>> opened =
-        cache::LevelDbStore::Create(std::move(store_options));
-    if (absl::IsAlreadyExists(opened.status())) {
-      return absl::AbortedError(
-          absl::StrCat("state folder ", options.state, ": ", opened.status().message()));
-    }
-    FUSIOND_RETURN_IF_ERROR(opened.status());
-    store = *std::move(opened);
-  }
+  FUSIOND_ASSIGN_OR_RETURN(channel::UnixListener control,
+                           Listen(options, "control.sock", SOCK_STREAM, options.control_fd));
+  FUSIOND_ASSIGN_OR_RETURN(channel::UnixListener channel,
+                           Listen(options, "channel.sock", SOCK_SEQPACKET, options.channel_fd));
+  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<cache::Store> store, OpenStore(options, parts.log));
   cache::CacheOptions cache_options;
   cache_options.memory_bytes = static_cast<size_t>(options.cache_memory_bytes);
-  parts->cache = std::make_unique<cache::Cache>(cache_options, std::move(store));
+  parts.cache = std::make_unique<cache::Cache>(cache_options, std::move(store));
 
-  FUSIOND_ASSIGN_OR_RETURN(parts->pool, CompilePool::Create(PoolOptions(options, log)));
-  parts->runner = std::make_unique<PoolJobRunner>(parts->pool.get());
-  parts->engine =
-      std::make_unique<CompileEngine>(EngineOptions(), parts->cache.get(), parts->runner.get());
-
+  FUSIOND_ASSIGN_OR_RETURN(parts.pool, CompilePool::Create(parts.PoolOptions()));
+  parts.runner = std::make_unique<PoolJobRunner>(parts.pool.get());
+  parts.engine =
+      std::make_unique<CompileEngine>(EngineOptions(), parts.cache.get(), parts.runner.get());
   const Admission admit = MakeAdmission(options);
-  ChannelOptions channel_options;
-  channel_options.worker_environment = options.worker_environment;
-  channel_options.driver_path = options.driver_path;
-  channel_options.log = [log](const std::string& line) { log("info", line); };
-  parts->channel = std::make_unique<ChannelServer>(std::move(channel_options), std::move(channel),
-                                                   admit, parts->cache.get(), &parts->devices);
-  LogicOptions logic_options;
-  logic_options.version = options.version;
-  logic_options.cache_path = options.state.empty() ? "" : absl::StrCat(options.state, "/cache");
-  logic_options.limits = options.limits;
-  parts->logic = std::make_unique<FusiondLogic>(
-      logic_options, parts->engine.get(), parts->cache.get(), parts->pool.get(), &parts->devices,
-      [channel = parts->channel.get()](v1::StatusResponse& status) {
-        channel->FillStatus(status);
-      });
-  parts->executor =
-      std::make_unique<InlineExecutor>([channel = parts->channel.get()](const Identity& identity) {
-        return channel->ConnectAs(identity);
-      });
-  parts->control = std::make_unique<ControlServer>(
-      ControlOptions(), std::move(control), admit, parts->logic.get(), parts->executor.get(),
-      &parts->tracker, [log](const CallRecord& call) {
-        log(call.status.ok() ? "info" : "warning",
-            absl::StrCat(
-                "rpc=", call.rpc, " identity=", call.identity->Name(),
-                " code=", absl::StatusCodeToString(call.status.code()),
-                call.key.empty() ? "" : " key=", call.key, call.source.empty() ? "" : " source=",
-                call.source, " ms=", absl::ToDoubleMilliseconds(call.took),
-                call.status.ok() ? "" : absl::StrCat(" error=\"", call.status.message(), "\"")));
-      });
-  auto daemon = std::unique_ptr<Daemon>(new Daemon(std::move(parts)));
-  daemon->FollowNvrtc();
-  daemon->ProbeDevices();
-  FUSIOND_RETURN_IF_ERROR(daemon->parts_->channel->Start());
-  FUSIOND_RETURN_IF_ERROR(daemon->parts_->control->Start());
+  parts.channel =
+      std::make_unique<ChannelServer>(parts.MakeChannelOptions(), std::move(channel), admit,
+                                      parts.cache.get(), &parts.devices, &parts.grants);
+  ChannelServer* const channel_server = parts.channel.get();
+  parts.logic = std::make_unique<FusiondLogic>(
+      parts.MakeLogicOptions(), parts.engine.get(), parts.cache.get(), parts.pool.get(),
+      &parts.devices, &parts.grants,
+      [channel_server](v1::StatusResponse& status) { channel_server->FillStatus(status); });
+  parts.executor = std::make_unique<InlineExecutor>(
+      [channel_server](const Identity& identity) { return channel_server->ConnectAs(identity); });
+  const ServiceParts services = {parts.logic.get(),
+                                 parts.executor.get(),
+                                 &parts.tracker,
+                                 &parts.gate,
+                                 &parts.quotas,
+                                 [&parts](const CallRecord& call) {
+                                   parts.log(call.status.ok() ? "info" : "warning",
+                                             FormatCall(call));
+                                 }};
+  parts.control =
+      std::make_unique<ControlServer>(ControlOptions(), std::move(control), admit, services);
+  FUSIOND_RETURN_IF_ERROR(parts.channel->Start());
+  FUSIOND_RETURN_IF_ERROR(parts.control->Start());
+  FUSIOND_ASSIGN_OR_RETURN(parts.prober,
+                           DeviceProber::Start(parts.MakeProberOptions(), &parts.devices));
   return daemon;
 }
 
 // Keys name the NVRTC that compiles. Without one the last that was used stands in, so that what it
 // compiled is found.
 void Daemon::FollowNvrtc() {
-  absl::StatusOr<internal::v1::NvrtcInfo> nvrtc = parts_->pool->WaitForNvrtc(kNvrtcWait);
+  const absl::StatusOr<internal::v1::NvrtcInfo> nvrtc =
+      parts_->pool->WaitForNvrtc(absl::ZeroDuration());
   const std::string& state = parts_->options.state;
   if (nvrtc.ok()) {
-    parts_->known_nvrtc = nvrtc->identity();
-    parts_->log("info",
-                absl::StrCat("NVRTC ", nvrtc->major(), ".", nvrtc->minor(), " at ", nvrtc->path()));
+    parts_->nvrtc = nvrtc->identity();
     if (!state.empty()) {
-      absl::Status kept = cache::RememberNvrtcIdentity(state, nvrtc->identity());
+      const absl::Status kept = cache::RememberNvrtcIdentity(state, nvrtc->identity());
       if (!kept.ok())
         parts_->log("warning", absl::StrCat("NVRTC's identity is not kept: ", kept.message()));
     }
-  } else {
-    parts_->log("warning", absl::StrCat("no NVRTC: ", nvrtc.status().message()));
-    if (!state.empty()) parts_->known_nvrtc = cache::LastNvrtcIdentity(state).value_or("");
+  } else if (parts_->nvrtc.empty() && !state.empty()) {
+    parts_->nvrtc = cache::LastNvrtcIdentity(state).value_or("");
   }
-  parts_->logic->SetNvrtc(parts_->known_nvrtc);
+  // Known is also that there is none, or that no process starts to say so.
+  parts_->nvrtc_known = nvrtc.ok() || absl::IsNotFound(nvrtc.status()) ||
+                        parts_->pool->GetStatus().start_failures > 0;
+  parts_->logic->SetNvrtc(parts_->nvrtc);
+  const std::string said = nvrtc.ok() ? absl::StrCat("NVRTC ", nvrtc->major(), ".", nvrtc->minor(),
+                                                     " at ", nvrtc->path())
+                                      : absl::StrCat("no NVRTC: ", nvrtc.status().message());
+  if (parts_->nvrtc_known && said != parts_->nvrtc_said) {
+    parts_->log(nvrtc.ok() ? "info" : "warning", said);
+    parts_->nvrtc_said = said;
+  }
 }
 
-void Daemon::ProbeDevices() {
-  absl::StatusOr<v1::DevicesResponse> probed =
-      RunProbe(parts_->options.worker_environment, parts_->options.driver_path, kProbeTimeout);
-  v1::DevicesResponse devices;
-  if (probed.ok()) {
-    devices = *std::move(probed);
-  } else {
-    devices.set_problem(std::string(probed.status().message()));
-  }
-  parts_->log("info", devices.devices_size() == 0 ? absl::StrCat("no GPU: ", devices.problem())
-                                                  : absl::StrCat("GPUs: ", devices.devices_size()));
-  parts_->devices.Update(devices);
+void Daemon::MakeReady(const DaemonEvents& events) {
+  parts_->logic->SetState(FusiondLogic::State::kServing);
+  parts_->control->SetServing();
+  parts_->gate.Open();
+  events.ready();
 }
 
-void Daemon::Run(const std::function<void()>& ready, const std::function<void()>& stopping) {
-  ready();
-  absl::Duration pause = kProbeAgain;
-  absl::Duration next_probe = base::Clock::System().Now() + pause;
+// Asks every thread that clients depend on to show that it turns; the engine's look into the cache.
+bool Daemon::AllAlive() {
+  const absl::Duration limit = parts_->options.watchdog / 4;
+  return parts_->channel->Responds(limit) && parts_->control->Responds(limit) &&
+         parts_->pool->Responds(limit) && parts_->engine->Responds(limit);
+}
+
+void Daemon::Run(const DaemonEvents& events) {
+  const absl::Duration give_up = Now() + kMaxStart;
+  const absl::Duration watchdog = parts_->options.watchdog;
+  absl::Duration next_check =
+      watchdog == absl::ZeroDuration() ? absl::InfiniteDuration() : Now() + watchdog / 2;
   while (true) {
-    int timeout_ms = -1;
-    if (!parts_->devices.HasGpu()) {
-      const absl::Duration left = next_probe - base::Clock::System().Now();
-      timeout_ms = static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(left)));
-    }
-    pollfd waiting[] = {{parts_->stop.fd(), POLLIN, 0}, {parts_->probe.fd(), POLLIN, 0}};
-    const int count = ::poll(waiting, 2, timeout_ms);
-    if (count < 0 && errno != EINTR) break;
+    absl::Duration wait = next_check - Now();
+    if (!parts_->gate.open()) wait = std::min(wait, give_up - Now());
+    pollfd waiting[] = {{parts_->stop.fd(), POLLIN, 0},
+                        {parts_->reload.fd(), POLLIN, 0},
+                        {parts_->learned.fd(), POLLIN, 0}};
+    const int64_t wait_ms = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
+    const int timeout_ms = wait == absl::InfiniteDuration()
+                               ? -1
+                               : static_cast<int>(std::clamp<int64_t>(wait_ms, 0, 3'600'000));
+    if (::poll(waiting, 3, timeout_ms) < 0 && errno != EINTR) break;
     if (parts_->stop.Take()) break;
-    const bool asked = parts_->probe.Take();
-    if (asked) pause = kProbeAgain;
-    if (asked || (!parts_->devices.HasGpu() && base::Clock::System().Now() >= next_probe)) {
-      ProbeDevices();
-      next_probe = base::Clock::System().Now() + pause;
-      pause = std::min(2 * pause, kProbeAgainLimit);
+    if (parts_->reload.Take()) {
+      parts_->log("info", "looking for GPUs and NVRTC again");
+      parts_->prober->ProbeAgain();
+      parts_->pool->Refresh();
+    }
+    if (parts_->learned.Take()) FollowNvrtc();
+    if (!parts_->gate.open() &&
+        ((parts_->nvrtc_known && parts_->probed.load(std::memory_order_relaxed)) ||
+         Now() >= give_up)) {
+      MakeReady(events);
+    }
+    if (Now() >= next_check) {
+      next_check = Now() + watchdog / 2;
+      AllAlive() ? events.alive() : parts_->log("error", "a thread does not respond");
     }
   }
-  stopping();
+  events.stopping();
   Drain();
 }
 
 void Daemon::Drain() {
   parts_->log("info", "draining");
-  parts_->logic->SetDraining();
+  const absl::Duration deadline = Now() + parts_->options.drain_grace;
+  parts_->logic->SetState(FusiondLogic::State::kDraining);
   parts_->control->BeginDrain();
+  parts_->prober.reset();
+  parts_->gate.Open();  // whoever waits is told
+  if (!parts_->tracker.WaitUntilIdle(deadline - Now()))
+    parts_->log("warning", absl::StrCat(parts_->tracker.active(), " calls are cancelled"));
+  // Only now, since calls of Execute run on workers.
   parts_->channel->BeginDrain();
-  const bool idle = parts_->tracker.WaitUntilIdle(parts_->options.drain_grace);
-  if (!idle) parts_->log("warning", absl::StrCat(parts_->tracker.active(), " calls are cancelled"));
+  if (!parts_->channel->WaitUntilDrained(std::max(deadline - Now(), kMinWorkerGrace)))
+    parts_->log("warning", "launches that still run are lost");
   parts_->pool->Shutdown(absl::ZeroDuration());
   parts_->control->Stop(absl::Milliseconds(200));
   parts_->channel->Stop();
@@ -267,6 +340,6 @@ void Daemon::Drain() {
 }
 
 void Daemon::RequestStop() { parts_->stop.Raise(); }
-void Daemon::RequestProbe() { parts_->probe.Raise(); }
+void Daemon::RequestReload() { parts_->reload.Raise(); }
 
 }  // namespace fusiond::server

@@ -1,7 +1,10 @@
 // Daemon: the supervisor, put together. Opens the cache, starts compile processes, probes devices,
 // listens, serves until told to stop, drains.
 //
-// Thread-safety: single-thread (main's), but for RequestStop and RequestProbe, which are
+// Clients can connect as soon as Start returns; calls that compile wait until the compile processes
+// have said which NVRTC they have and the first probe is done (StartGate), typically 100 ms.
+//
+// Thread-safety: single-thread (main's), but for RequestStop and RequestReload, which are
 // async-signal-safe.
 #ifndef FUSIOND_SERVER_LIFECYCLE_DAEMON_H_
 #define FUSIOND_SERVER_LIFECYCLE_DAEMON_H_
@@ -21,8 +24,11 @@ namespace fusiond::server {
 struct DaemonOptions {
   std::string sockets;  // folder for control.sock and channel.sock
   std::string state;    // folder for the cache; empty = memory only
-  bool admit_all =
-      false;  // a service admits every uid that can open its sockets; a private daemon only its own
+  // Sockets that already listen (socket activation); -1 = made in `sockets`.
+  int control_fd = -1;
+  int channel_fd = -1;
+  // A service admits every uid that can open its sockets; a private daemon only its own.
+  bool admit_all = false;
   unsigned socket_mode = 0600;
   bool allow_network_fs = false;
 
@@ -30,15 +36,18 @@ struct DaemonOptions {
   std::vector<std::string> nvrtc_folders;
   bool nvrtc_root_owned_only = false;
   int compile_processes = 0;                        // 0 = as many as processors and memory allow
-  int64_t compile_memory_bytes = int64_t{4} << 30;  // of one process
+  int64_t compile_memory_bytes = int64_t{1} << 30;  // of one process
   absl::Duration compile_limit = absl::Seconds(60);
+  // "NAME=value". Nothing that NVRTC reads options from: keys do not know of them.
+  std::vector<std::string> compile_environment;
 
   std::string driver_path;
-  std::vector<std::string> worker_environment;
+  std::vector<std::string> worker_environment;  // also of probes
 
   int64_t cache_memory_bytes = int64_t{256} << 20;
   ir::Limits limits;
   absl::Duration drain_grace = absl::Seconds(5);
+  absl::Duration watchdog = absl::ZeroDuration();  // how often `alive` must be called; 0 = never
   std::string version;
 };
 
@@ -53,6 +62,13 @@ enum DaemonExit {
 
 using LogLine = std::function<void(const std::string& level, const std::string& line)>;
 
+// What main hears of. All are called on its own thread.
+struct DaemonEvents {
+  std::function<void()> ready = [] {};     // once calls that compile are served
+  std::function<void()> stopping = [] {};  // when a drain begins
+  std::function<void()> alive = [] {};     // all threads turn
+};
+
 class Daemon {
  public:
   // Everything up to listening. ALREADY_EXISTS: another daemon listens there. ABORTED: another
@@ -60,19 +76,20 @@ class Daemon {
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, LogLine log);
   ~Daemon();
 
-  // Serves until RequestStop, then drains. `ready` is called once clients are served, `stopping`
-  // when a drain begins.
-  void Run(const std::function<void()>& ready, const std::function<void()>& stopping);
+  // Serves until RequestStop, then drains.
+  void Run(const DaemonEvents& events);
 
   // Async-signal-safe.
   void RequestStop();
-  void RequestProbe();
+  // Looks for GPUs and NVRTC once more.
+  void RequestReload();
 
  private:
   struct Parts;
   explicit Daemon(std::unique_ptr<Parts> parts);
-  void ProbeDevices();
   void FollowNvrtc();
+  void MakeReady(const DaemonEvents& events);
+  bool AllAlive();
   void Drain();
 
   const std::unique_ptr<Parts> parts_;

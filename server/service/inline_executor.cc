@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/channel/client_ring.h"
 #include "runtime/channel/client_session.h"
@@ -16,9 +18,19 @@
 namespace fusiond::server {
 namespace {
 
-constexpr absl::Duration kLaunchTimeout = absl::Minutes(5);
+constexpr absl::Duration kMaxWait = absl::Minutes(5);      // for one launch or copy
+constexpr absl::Duration kLook = absl::Milliseconds(200);  // how often the caller is looked after
 
 using channel::MemoryKind;
+
+absl::Duration Now() { return base::Clock::System().Now(); }
+
+// Whether anybody still waits for the answer.
+absl::Status CheckCaller(const InlineExecutor::Call& call) {
+  if (call.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (Now() >= call.deadline) return absl::DeadlineExceededError("the call's deadline has passed");
+  return absl::OkStatus();
+}
 
 // Buffers of one tensor: host memory, and device memory where the device has its own.
 struct Staged {
@@ -29,16 +41,19 @@ struct Staged {
 
 class OneRun {
  public:
-  OneRun(channel::ClientSession* session, std::unique_ptr<channel::ClientRing> ring,
-         bool has_device_memory)
-      : session_(*session), ring_(std::move(ring)), has_device_memory_(has_device_memory) {}
+  OneRun(const InlineExecutor::Call& call, channel::ClientSession* session,
+         std::unique_ptr<channel::ClientRing> ring)
+      : call_(call),
+        session_(*session),
+        ring_(std::move(ring)),
+        has_device_memory_(call.device != "cpu") {}
 
   absl::Status Stage(absl::string_view data, uint64_t bytes) {
     Staged staged;
     const uint64_t size = std::max<uint64_t>(bytes, 1);
     FUSIOND_ASSIGN_OR_RETURN(staged.host, session_.Allocate(size, MemoryKind::kHost));
     FUSIOND_ASSIGN_OR_RETURN(staged.mapping, base::Mapping::Map(staged.host.fd.get(), size, true));
-    std::memcpy(staged.mapping.data(), data.data(), data.size());
+    std::copy(data.begin(), data.end(), staged.mapping.data());
     if (has_device_memory_) {
       FUSIOND_ASSIGN_OR_RETURN(staged.device, session_.Allocate(size, MemoryKind::kDevice));
       FUSIOND_RETURN_IF_ERROR(Copy(staged.host, staged.device, size));
@@ -82,13 +97,20 @@ class OneRun {
   }
 
   absl::Status WaitForOne() {
-    FUSIOND_RETURN_IF_ERROR(ring_->Wait(kLaunchTimeout));
+    const absl::Duration give_up = std::min(Now() + kMaxWait, call_.deadline);
+    absl::Status waited;
+    do {
+      FUSIOND_RETURN_IF_ERROR(CheckCaller(call_));
+      waited = ring_->Wait(std::min(kLook, give_up - Now()));
+    } while (absl::IsDeadlineExceeded(waited) && Now() < give_up);
+    FUSIOND_RETURN_IF_ERROR(waited);
     channel::CompletionEntry done;
     if (ring_->Reap({&done, 1}) != 1) return absl::InternalError("the worker answered nothing");
     device_ns_ = static_cast<int64_t>(done.device_ns);
     return channel::ToStatus(done);
   }
 
+  const InlineExecutor::Call& call_;
   channel::ClientSession& session_;
   const std::unique_ptr<channel::ClientRing> ring_;
   const bool has_device_memory_;
@@ -153,17 +175,17 @@ absl::Status CheckInlineTensors(const executable::Executable& executable,
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Identity& identity,
-                                                           const std::string& device,
-                                                           const std::string& executable_bytes,
-                                                           const base::Digest& digest,
-                                                           const v1::ExecuteRequest& request) {
-  FUSIOND_ASSIGN_OR_RETURN(executable::Executable executable,
-                           executable::Deserialise(executable_bytes));
+absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Call& call) {
+  FUSIOND_RETURN_IF_ERROR(CheckCaller(call));
+  const v1::ExecuteRequest& request = *call.request;
+  FUSIOND_ASSIGN_OR_RETURN(const executable::Executable executable,
+                           executable::Deserialise(call.compiled->executable()));
+  FUSIOND_ASSIGN_OR_RETURN(const base::Digest digest,
+                           base::DigestFromBytes(call.compiled->executable_digest()));
   FUSIOND_RETURN_IF_ERROR(CheckInlineTensors(executable, request));
   std::vector<executable::TensorArg> arguments;
   for (const v1::InlineTensor& tensor : request.inputs()) arguments.push_back(ToArgument(tensor));
-  FUSIOND_ASSIGN_OR_RETURN(std::vector<executable::OutputShape> shapes,
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<executable::OutputShape> shapes,
                            executable::OutputShapes(executable, arguments, 1));
   int64_t output_bytes = 0;
   for (const executable::OutputShape& shape : shapes) output_bytes += shape.bytes;
@@ -172,31 +194,31 @@ absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Identity& ident
         absl::StrCat("outputs: limit is ", kMaxOutputBytes, " bytes, are ", output_bytes));
   }
 
-  FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd connection, connect_(identity));
+  FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd connection, connect_(call.identity));
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
                            channel::SupervisorClient::Greet(std::move(connection)));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientSession> session,
-                           supervisor.OpenDevice(device));
+                           supervisor.OpenDevice(call.device));
   FUSIOND_ASSIGN_OR_RETURN(channel::ClientSession::LoadedExecutable loaded, session->Load(digest));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientRing> ring, session->OpenRing());
-  OneRun run(session.get(), std::move(ring), device != "cpu");
+  OneRun run(call, session.get(), std::move(ring));
 
-  std::vector<int64_t> numbers;
+  std::vector<int64_t> numbers, scalars;
+  size_t tensors = 0;
   for (size_t i = 0; i < executable.inputs.size(); ++i) {
     const executable::InputSpec& spec = executable.inputs[i];
-    if (spec.scalar) continue;
     const v1::InlineTensor& tensor = request.inputs(static_cast<int>(i));
+    if (spec.scalar) {
+      scalars.push_back(ScalarBits(tensor));
+      continue;
+    }
     for (uint32_t d = 0; d < spec.rank(); ++d) {
       if (spec.shape[d] < 0) numbers.push_back(tensor.shape(static_cast<int>(d)));
     }
     FUSIOND_RETURN_IF_ERROR(run.Stage(tensor.data(), tensor.data().size()));
+    ++tensors;
   }
-  for (int i = 0; i < request.inputs_size(); ++i) {
-    if (executable.inputs[i].scalar) numbers.push_back(ScalarBits(request.inputs(i)));
-  }
-  size_t next = 0;
-  for (const executable::InputSpec& spec : executable.inputs) next += spec.scalar ? 0 : 1;
-  const size_t first_output = next;
+  numbers.insert(numbers.end(), scalars.begin(), scalars.end());
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (executable.outputs[i].alias_input) continue;
     FUSIOND_RETURN_IF_ERROR(run.Stage({}, static_cast<uint64_t>(shapes[i].bytes)));
@@ -205,25 +227,22 @@ absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Identity& ident
 
   v1::ExecuteResponse response;
   response.set_device_ns(run.device_ns());
-  next = first_output;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (executable.outputs[i].alias_input) continue;
     v1::InlineTensor* output = response.add_outputs();
     output->set_dtype(static_cast<v1::DType>(executable.outputs[i].dtype));
     output->mutable_shape()->Add(shapes[i].shape.begin(), shapes[i].shape.end());
     FUSIOND_RETURN_IF_ERROR(
-        run.Fetch(next++, output->mutable_data(), static_cast<uint64_t>(shapes[i].bytes)));
+        run.Fetch(tensors++, output->mutable_data(), static_cast<uint64_t>(shapes[i].bytes)));
   }
+  call.compiled->clear_executable();
+  *response.mutable_compile() = std::move(*call.compiled);
   return response;
 }
 
-void InlineExecutor::Run(const Identity& identity, const std::string& device,
-                         std::shared_ptr<const std::string> executable, const base::Digest& digest,
-                         std::shared_ptr<const v1::ExecuteRequest> request, Callback done) {
-  executor_.Run([this, identity, device, executable = std::move(executable), digest,
-                 request = std::move(request), done = std::move(done)] {
-    done(RunNow(identity, device, *executable, digest, *request));
-  });
+void InlineExecutor::Run(Call call, Callback done) {
+  executor_.Run(
+      [this, call = std::move(call), done = std::move(done)]() mutable { done(RunNow(call)); });
 }
 
 }  // namespace fusiond::server

@@ -13,12 +13,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "proto/fusiond/v1/service.pb.h"
 #include "runtime/base/file.h"
-#include "runtime/base/sha256.h"
 #include "runtime/executable/executable.h"
 #include "server/engine/executor.h"
-#include "server/service/logic.h"
+#include "server/service/identity.h"
 
 namespace fusiond::server {
 
@@ -30,20 +30,24 @@ class InlineExecutor {
 
   static constexpr int64_t kMaxOutputBytes = int64_t{16} << 20;
 
+  struct Call {
+    Identity identity;
+    std::string device;
+    const v1::ExecuteRequest* request = nullptr;         // lives until the callback has been called
+    std::shared_ptr<v1::CompileResponse> compiled;       // with the executable, which is taken out
+    absl::Duration deadline = absl::InfiniteDuration();  // as base::Clock::System().Now()
+    std::function<bool()> cancelled = [] { return false; };
+  };
+
   explicit InlineExecutor(Connect connect, int threads = 4)
       : connect_(std::move(connect)), executor_(threads) {}
 
-  // Runs `executable` (serialised, named by `digest`) on `device`; `done` is called once, on a
-  // thread of this object.
-  void Run(const Identity& identity, const std::string& device,
-           std::shared_ptr<const std::string> executable, const base::Digest& digest,
-           std::shared_ptr<const v1::ExecuteRequest> request, Callback done);
+  // Runs what was compiled; `done` is called once, on a thread of this object. Errors: as the
+  // channel's and the launch's; CANCELLED and DEADLINE_EXCEEDED leave the launch to its worker.
+  void Run(Call call, Callback done);
 
  private:
-  absl::StatusOr<v1::ExecuteResponse> RunNow(const Identity& identity, const std::string& device,
-                                             const std::string& executable,
-                                             const base::Digest& digest,
-                                             const v1::ExecuteRequest& request);
+  absl::StatusOr<v1::ExecuteResponse> RunNow(const Call& call);
 
   const Connect connect_;
   Executor executor_;

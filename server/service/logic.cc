@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/compiler.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/utf8.h"
 #include "runtime/executable/serialise.h"
 #include "runtime/executable/signature.h"
 #include "server/service/artifacts.h"
@@ -32,6 +33,18 @@ v1::Source ToProto(AnswerSource source) {
   return v1::SOURCE_UNSPECIFIED;
 }
 
+v1::StatusResponse::State ToProto(FusiondLogic::State state) {
+  switch (state) {
+    case FusiondLogic::State::kStarting:
+      return v1::StatusResponse::STARTING;
+    case FusiondLogic::State::kServing:
+      return v1::StatusResponse::SERVING;
+    case FusiondLogic::State::kDraining:
+      return v1::StatusResponse::DRAINING;
+  }
+  return v1::StatusResponse::STATE_UNSPECIFIED;
+}
+
 v1::CompileResponse ToResponse(const CompileAnswer& answer, const v1::CompileRequest& request,
                                const PreparedRequest& prepared, absl::Duration total) {
   v1::CompileResponse response;
@@ -48,7 +61,7 @@ v1::CompileResponse ToResponse(const CompileAnswer& answer, const v1::CompileReq
   timing.set_nvrtc_ns(absl::ToInt64Nanoseconds(answer.nvrtc));
   response.set_nvrtc_calls(answer.nvrtc_calls);
   response.set_source_bytes(answer.source_bytes);
-  for (const std::string& note : answer.notes) response.add_notes(note);
+  for (const std::string& note : answer.notes) response.add_notes(base::ToUtf8(note));
   if (answer.source == AnswerSource::kCompiled) {
     // Worth reading the executable for: whoever has just compiled wants to know what came of it.
     absl::StatusOr<executable::Executable> executable = executable::Deserialise(*answer.bytes);
@@ -79,20 +92,30 @@ std::string DescribeDifferences(const cache::Neighbour& neighbour) {
 
 }  // namespace
 
-std::string Identity::Name() const { return absl::StrCat(domain, "/", uid); }
-
 FusiondLogic::FusiondLogic(const LogicOptions& options, CompileEngine* engine, cache::Cache* cache,
-                           CompilePool* pool, DeviceRegistry* devices, StatusFiller fill_status)
+                           CompilePool* pool, DeviceRegistry* devices, Grants* grants,
+                           StatusFiller fill_status)
     : options_(options),
       engine_(engine),
       cache_(cache),
       pool_(pool),
       devices_(devices),
+      grants_(grants),
       fill_status_(std::move(fill_status)) {}
 
 void FusiondLogic::SetNvrtc(const std::string& identity) {
   base::MutexLock lock(&mutex_);
   nvrtc_ = identity;
+}
+
+void FusiondLogic::SetState(State state) {
+  base::MutexLock lock(&mutex_);
+  if (state_ != State::kDraining) state_ = state;
+}
+
+FusiondLogic::State FusiondLogic::state() const {
+  base::MutexLock lock(&mutex_);
+  return state_;
 }
 
 KeyContext FusiondLogic::Keys() const {
@@ -108,10 +131,9 @@ absl::StatusOr<std::shared_ptr<const PreparedRequest>> FusiondLogic::Prepare(
   return std::make_shared<const PreparedRequest>(std::move(prepared));
 }
 
-CompileEngine::Flight::Ticket FusiondLogic::Compile(const v1::CompileRequest& request,
-                                                    const Identity& identity,
-                                                    CompilePriority priority,
-                                                    CompileCallback done) {
+CompileEngine::Ticket FusiondLogic::Compile(const v1::CompileRequest& request,
+                                            const Identity& identity, CompilePriority priority,
+                                            CompileCallback done) {
   const absl::Duration start = base::Clock::System().Now();
   if (draining()) {
     done(absl::UnavailableError("the daemon is draining"));
@@ -126,9 +148,10 @@ CompileEngine::Flight::Ticket FusiondLogic::Compile(const v1::CompileRequest& re
   wanted.set_include_executable(request.include_executable());
   return engine_->Compile(
       *prepared, identity.Name(), priority,
-      [wanted, prepared = *prepared, start,
+      [wanted, prepared = *prepared, start, identity, grants = grants_,
        done = std::move(done)](const absl::StatusOr<CompileAnswer>& answer) {
         if (!answer.ok()) return done(answer.status());
+        grants->Add(identity, answer->executable);
         done(ToResponse(*answer, wanted, *prepared, base::Clock::System().Now() - start));
       });
 }
@@ -194,7 +217,8 @@ absl::StatusOr<v1::ExplainResponse> FusiondLogic::Explain(const v1::ExplainReque
       response.set_reason("the cache is still opening");
       break;
     case cache::LookupState::kNegative:
-      response.set_reason(absl::StrCat("failed lately: ", explained.failure.ToString()));
+      response.set_reason(
+          base::ToUtf8(absl::StrCat("failed lately: ", explained.failure.ToString())));
       break;
     case cache::LookupState::kAbsent:
       response.set_reason(explained.neighbours.empty() ? "never compiled: no entry of this graph"
@@ -208,7 +232,7 @@ absl::StatusOr<v1::ExplainResponse> FusiondLogic::Explain(const v1::ExplainReque
 
 v1::StatusResponse FusiondLogic::Status() const {
   v1::StatusResponse response;
-  response.set_state(draining() ? v1::StatusResponse::DRAINING : v1::StatusResponse::SERVING);
+  response.set_state(ToProto(state()));
   response.set_version(options_.version);
   response.set_compiler_version(compiler::CompilerVersion());
   response.set_pid(::getpid());
@@ -240,6 +264,7 @@ v1::StatusResponse FusiondLogic::Status() const {
   response.set_fallbacks(engine_->fallbacks());
   response.set_leases(static_cast<uint32_t>(cache.pinned_executables));
   fill_status_(response);
+  for (std::string& text : *response.mutable_degraded()) text = base::ToUtf8(text);
   return response;
 }
 

@@ -5,7 +5,6 @@
 #ifndef FUSIOND_SERVER_SERVICE_LOGIC_H_
 #define FUSIOND_SERVER_SERVICE_LOGIC_H_
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,17 +17,10 @@
 #include "server/devices/registry.h"
 #include "server/engine/engine.h"
 #include "server/pool/compile_pool.h"
+#include "server/service/grants.h"
+#include "server/service/identity.h"
 
 namespace fusiond::server {
-
-// Who calls: the accepting socket's domain and the peer's uid.
-struct Identity {
-  std::string domain;  // folder of the socket
-  uint32_t uid = 0;
-  bool administrator = false;
-
-  std::string Name() const;  // "domain/uid", also the tenant of compile jobs
-};
 
 struct LogicOptions {
   std::string version;
@@ -43,22 +35,21 @@ using StatusFiller = std::function<void(v1::StatusResponse&)>;
 class FusiondLogic {
  public:
   FusiondLogic(const LogicOptions& options, CompileEngine* engine, cache::Cache* cache,
-               CompilePool* pool, DeviceRegistry* devices, StatusFiller fill_status);
+               CompilePool* pool, DeviceRegistry* devices, Grants* grants,
+               StatusFiller fill_status);
 
   // The NVRTC identity that goes into keys; changes when a process finds another one.
   void SetNvrtc(const std::string& identity);
-  void SetDraining() {
-    draining_.store(true, std::memory_order_release);
-  }  // pairs with the acquire in draining()
-  bool draining() const { return draining_.load(std::memory_order_acquire); }
+  // What Status says, besides what the parts know by themselves. Draining is for ever.
+  enum class State { kStarting, kServing, kDraining };
+  void SetState(State state);
+  bool draining() const { return state() == State::kDraining; }
 
   using CompileCallback = std::function<void(absl::StatusOr<v1::CompileResponse>)>;
   // Calls `done` once, now or later; the ticket is for CancelCompile.
-  CompileEngine::Flight::Ticket Compile(const v1::CompileRequest& request, const Identity& identity,
-                                        CompilePriority priority, CompileCallback done);
-  bool CancelCompile(const CompileEngine::Flight::Ticket& ticket) {
-    return engine_->Cancel(ticket);
-  }
+  CompileEngine::Ticket Compile(const v1::CompileRequest& request, const Identity& identity,
+                                CompilePriority priority, CompileCallback done);
+  bool CancelCompile(const CompileEngine::Ticket& ticket) { return engine_->Cancel(ticket); }
 
   // What Execute compiles: extents from its tensors, the executable inline.
   absl::StatusOr<v1::CompileRequest> CompileRequestOf(const v1::ExecuteRequest& request) const;
@@ -83,17 +74,19 @@ class FusiondLogic {
 
  private:
   KeyContext Keys() const;
+  State state() const;
 
   const LogicOptions options_;
   CompileEngine* const engine_;
   cache::Cache* const cache_;
   CompilePool* const pool_;
   DeviceRegistry* const devices_;
+  Grants* const grants_;
   const StatusFiller fill_status_;
   const absl::Duration started_ = base::Clock::System().Now();
-  std::atomic<bool> draining_{false};
 
   mutable base::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kStarting;
   std::string nvrtc_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -3,8 +3,7 @@
 #include <memory>
 
 #include "absl/strings/escaping.h"
-#include "runtime/base/mutex.h"
-#include "runtime/base/status_macros.h"
+#include "server/service/later_reactor.h"
 #include "server/service/warm.h"
 #include "server/status_convert.h"
 
@@ -13,81 +12,7 @@ namespace {
 
 std::string KeyPrefix(const std::string& key) { return absl::BytesToHexString(key).substr(0, 16); }
 
-// A unary call whose answer may come later and whose caller may leave first. Ends exactly once,
-// however these race.
-class LaterReactor : public grpc::ServerUnaryReactor {
- public:
-  LaterReactor(const char* rpc, const Identity* identity, CallTracker* tracker, const CallLog* log)
-      : rpc_(rpc), identity_(identity), tracker_(*tracker), log_(*log) {
-    tracker_.Begin();
-  }
-
-  // True for the one who may write the response and must then call End.
-  bool Claim() {
-    base::MutexLock lock(&mutex_);
-    return !std::exchange(claimed_, true);
-  }
-  void End(const absl::Status& status, std::string key = "", std::string source = "") {
-    log_({rpc_, identity_, status, std::move(key), std::move(source),
-          base::Clock::System().Now() - start_});
-    tracker_.End();
-    Finish(ToGrpc(status));
-  }
-
-  // `cancel` drops the caller's interest and says whether its callback will not come any more.
-  // Called at most once.
-  void SetCancel(std::function<bool()> cancel) {
-    bool now;
-    {
-      base::MutexLock lock(&mutex_);
-      cancel_ = std::move(cancel);
-      now = cancelled_;
-    }
-    if (now) TryCancel();
-  }
-
-  void OnCancel() override {
-    {
-      base::MutexLock lock(&mutex_);
-      cancelled_ = true;
-    }
-    TryCancel();
-  }
-  // gRPC's last call on the reactor. Callbacks hold a reference of their own.
-  void OnDone() override { self_.reset(); }
-  void HoldSelf(std::shared_ptr<LaterReactor> self) { self_ = std::move(self); }
-
- private:
-  void TryCancel() {
-    std::function<bool()> cancel;
-    {
-      base::MutexLock lock(&mutex_);
-      cancel = std::exchange(cancel_, nullptr);
-    }
-    if (cancel && cancel() && Claim()) End(absl::CancelledError("cancelled by the caller"));
-  }
-
-  const char* const rpc_;
-  const Identity* const identity_;
-  CallTracker& tracker_;
-  const CallLog& log_;
-  const absl::Duration start_ = base::Clock::System().Now();
-  std::shared_ptr<LaterReactor> self_;
-
-  base::Mutex mutex_;
-  bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::function<bool()> cancel_ ABSL_GUARDED_BY(mutex_);
-};
-
-std::shared_ptr<LaterReactor> MakeReactor(const char* rpc, const Identity* identity,
-                                          CallTracker* tracker, const CallLog* log) {
-  auto reactor = std::make_shared<LaterReactor>(rpc, identity, tracker, log);
-  reactor->HoldSelf(reactor);
-  return reactor;
-}
-
-// For calls that answer on the spot.
+// For calls that answer on the spot and cost little.
 template <typename Response>
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const char* rpc,
                                  const Identity& identity, const CallLog& log,
@@ -104,100 +29,114 @@ absl::Duration Now() { return base::Clock::System().Now(); }
 
 }  // namespace
 
-grpc::ServerUnaryReactor* FusiondService::Compile(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* FusiondService::Compile(grpc::CallbackServerContext* context,
                                                   const v1::CompileRequest* request,
                                                   v1::CompileResponse* response) {
-  std::shared_ptr<LaterReactor> reactor = MakeReactor("Compile", &identity_, &tracker_, &log_);
-  LaterReactor* raw = reactor.get();
-  CompileEngine::Flight::Ticket ticket =
-      logic_.Compile(*request, identity_, CompilePriority::kNormal,
-                     [reactor, response](absl::StatusOr<v1::CompileResponse> answer) {
-                       if (!reactor->Claim()) return;
-                       if (!answer.ok()) return reactor->End(answer.status());
-                       response->Swap(&*answer);
-                       reactor->End(absl::OkStatus(), KeyPrefix(response->key()),
-                                    v1::Source_Name(response->source()));
-                     });
-  reactor->SetCancel([this, ticket] { return logic_.CancelCompile(ticket); });
-  return raw;
+  auto reactor = LaterReactor::Make("Compile", identity_, parts_, *context);
+  reactor->Begin([this, reactor, request, response] {
+    CompileEngine::Ticket ticket =
+        logic_.Compile(*request, identity_, CompilePriority::kNormal,
+                       [reactor, response](absl::StatusOr<v1::CompileResponse> answer) {
+                         if (!reactor->Claim()) return;
+                         if (!answer.ok()) return reactor->End(answer.status());
+                         response->Swap(&*answer);
+                         reactor->End(absl::OkStatus(), KeyPrefix(response->key()),
+                                      v1::Source_Name(response->source()));
+                       });
+    reactor->SetCancel([this, ticket] { return logic_.CancelCompile(ticket); });
+  });
+  return reactor.get();
 }
 
 grpc::ServerWriteReactor<v1::WarmEvent>* FusiondService::Warm(grpc::CallbackServerContext*,
                                                               const v1::WarmRequest* request) {
-  return StartWarm(&logic_, &tracker_, identity_, *request);
+  return StartWarm(parts_, identity_, *request);
 }
 
-grpc::ServerUnaryReactor* FusiondService::Execute(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* FusiondService::Execute(grpc::CallbackServerContext* context,
                                                   const v1::ExecuteRequest* request,
                                                   v1::ExecuteResponse* response) {
-  std::shared_ptr<LaterReactor> reactor = MakeReactor("Execute", &identity_, &tracker_, &log_);
-  LaterReactor* raw = reactor.get();
-  absl::StatusOr<v1::CompileRequest> compile = logic_.CompileRequestOf(*request);
-  absl::StatusOr<std::string> device = compile.ok() ? logic_.DeviceFor(*request) : compile.status();
-  if (!device.ok()) {
-    if (reactor->Claim()) reactor->End(device.status());
-    return raw;
-  }
-  auto kept = std::make_shared<const v1::ExecuteRequest>(*request);
-  CompileEngine::Flight::Ticket ticket = logic_.Compile(
-      *compile, identity_, CompilePriority::kNormal,
-      [this, reactor, response, kept,
-       device = *device](absl::StatusOr<v1::CompileResponse> compiled) {
-        if (!reactor->Claim()) return;
-        if (!compiled.ok()) return reactor->End(compiled.status());
-        absl::StatusOr<base::Digest> digest = base::DigestFromBytes(compiled->executable_digest());
-        if (!digest.ok()) return reactor->End(digest.status());
-        auto bytes =
-            std::make_shared<const std::string>(std::move(*compiled->mutable_executable()));
-        compiled->clear_executable();
-        executor_.Run(
-            identity_, device, bytes, *digest, kept,
-            [reactor, response, compiled = *compiled](absl::StatusOr<v1::ExecuteResponse> answer) {
-              if (!answer.ok()) return reactor->End(answer.status());
-              response->Swap(&*answer);
-              *response->mutable_compile() = compiled;
-              reactor->End(absl::OkStatus(), KeyPrefix(compiled.key()),
-                           v1::Source_Name(compiled.source()));
-            });
-      });
-  reactor->SetCancel([this, ticket] { return logic_.CancelCompile(ticket); });
-  return raw;
+  auto reactor = LaterReactor::Make("Execute", identity_, parts_, *context);
+  reactor->Begin([this, reactor, request, response] {
+    absl::StatusOr<v1::CompileRequest> compile = logic_.CompileRequestOf(*request);
+    absl::StatusOr<std::string> device =
+        compile.ok() ? logic_.DeviceFor(*request) : compile.status();
+    if (!device.ok()) {
+      if (reactor->Claim()) reactor->End(device.status());
+      return;
+    }
+    CompileEngine::Ticket ticket = logic_.Compile(
+        *compile, identity_, CompilePriority::kNormal,
+        [this, reactor, request, response,
+         device = *device](absl::StatusOr<v1::CompileResponse> compiled) {
+          if (!reactor->Claim()) return;
+          if (!compiled.ok()) return reactor->End(compiled.status());
+          InlineExecutor::Call call;
+          call.identity = identity_;
+          call.device = device;
+          call.request = request;  // gRPC keeps it until the call has ended
+          call.compiled = std::make_shared<v1::CompileResponse>(*std::move(compiled));
+          call.deadline = reactor->deadline();
+          call.cancelled = [reactor] { return reactor->cancelled(); };
+          parts_.executor->Run(
+              std::move(call), [reactor, response](absl::StatusOr<v1::ExecuteResponse> answer) {
+                if (!answer.ok()) return reactor->End(answer.status());
+                response->Swap(&*answer);
+                reactor->End(absl::OkStatus(), KeyPrefix(response->compile().key()),
+                             v1::Source_Name(response->compile().source()));
+              });
+        });
+    reactor->SetCancel([this, ticket] { return logic_.CancelCompile(ticket); });
+  });
+  return reactor.get();
 }
 
-grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerContext* context,
                                                        const v1::GetArtifactsRequest* request,
                                                        v1::GetArtifactsResponse* response) {
-  std::shared_ptr<LaterReactor> reactor = MakeReactor("GetArtifacts", &identity_, &tracker_, &log_);
-  LaterReactor* raw = reactor.get();
-  logic_.GetArtifacts(*request, identity_,
-                      [reactor, response](absl::StatusOr<v1::GetArtifactsResponse> answer) {
-                        if (!reactor->Claim()) return;
-                        if (answer.ok()) response->Swap(&*answer);
-                        reactor->End(answer.status());
-                      });
-  return raw;
+  auto reactor = LaterReactor::Make("GetArtifacts", identity_, parts_, *context);
+  reactor->Begin([this, reactor, request, response] {
+    logic_.GetArtifacts(*request, identity_,
+                        [reactor, response](absl::StatusOr<v1::GetArtifactsResponse> answer) {
+                          if (!reactor->Claim()) return;
+                          if (answer.ok()) response->Swap(&*answer);
+                          reactor->End(answer.status());
+                        });
+  });
+  return reactor.get();
 }
 
 grpc::ServerUnaryReactor* FusiondService::Explain(grpc::CallbackServerContext* context,
                                                   const v1::ExplainRequest* request,
                                                   v1::ExplainResponse* response) {
-  const absl::Duration start = Now();
-  return Answer(context, "Explain", identity_, log_, logic_.Explain(*request), response, start);
+  auto reactor = LaterReactor::Make("Explain", identity_, parts_, *context);
+  reactor->Begin([this, reactor, request, response] {
+    absl::StatusOr<v1::ExplainResponse> answer = logic_.Explain(*request);
+    if (!reactor->Claim()) return;
+    if (!answer.ok()) return reactor->End(answer.status());
+    response->Swap(&*answer);
+    reactor->End(absl::OkStatus(), KeyPrefix(response->key()));
+  });
+  return reactor.get();
 }
 
 grpc::ServerUnaryReactor* FusiondService::Devices(grpc::CallbackServerContext* context,
                                                   const v1::DevicesRequest*,
                                                   v1::DevicesResponse* response) {
-  const absl::Duration start = Now();
-  return Answer(context, "Devices", identity_, log_,
-                absl::StatusOr<v1::DevicesResponse>(logic_.Devices()), response, start);
+  auto reactor = LaterReactor::Make("Devices", identity_, parts_, *context);
+  reactor->Begin([this, reactor, response] {
+    if (!reactor->Claim()) return;
+    *response = logic_.Devices();
+    reactor->End(absl::OkStatus());
+  });
+  return reactor.get();
 }
 
 grpc::ServerUnaryReactor* FusiondService::Status(grpc::CallbackServerContext* context,
                                                  const v1::StatusRequest*,
                                                  v1::StatusResponse* response) {
   const absl::Duration start = Now();
-  return Answer(context, "Status", identity_, log_,
+  return Answer(context, "Status", identity_, parts_.log,
                 absl::StatusOr<v1::StatusResponse>(logic_.Status()), response, start);
 }
 
@@ -205,7 +144,7 @@ grpc::ServerUnaryReactor* FusiondService::CacheStats(grpc::CallbackServerContext
                                                      const v1::CacheStatsRequest*,
                                                      v1::CacheStatsResponse* response) {
   const absl::Duration start = Now();
-  return Answer(context, "CacheStats", identity_, log_,
+  return Answer(context, "CacheStats", identity_, parts_.log,
                 absl::StatusOr<v1::CacheStatsResponse>(logic_.CacheStats()), response, start);
 }
 
@@ -213,15 +152,16 @@ grpc::ServerUnaryReactor* FusiondService::CacheList(grpc::CallbackServerContext*
                                                     const v1::CacheListRequest* request,
                                                     v1::CacheListResponse* response) {
   const absl::Duration start = Now();
-  return Answer(context, "CacheList", identity_, log_, logic_.CacheList(*request), response, start);
+  return Answer(context, "CacheList", identity_, parts_.log, logic_.CacheList(*request), response,
+                start);
 }
 
 grpc::ServerUnaryReactor* FusiondService::CacheEvict(grpc::CallbackServerContext* context,
                                                      const v1::CacheEvictRequest* request,
                                                      v1::CacheEvictResponse* response) {
   const absl::Duration start = Now();
-  return Answer(context, "CacheEvict", identity_, log_, logic_.CacheEvict(*request, identity_),
-                response, start);
+  return Answer(context, "CacheEvict", identity_, parts_.log,
+                logic_.CacheEvict(*request, identity_), response, start);
 }
 
 }  // namespace fusiond::server

@@ -1,18 +1,20 @@
 // FusiondService: the gRPC shell over FusiondLogic, one an identity (callback API: no thread
-// waits).
+// waits). Calls that compile, and Devices, pass the start gate and the identity's quota first.
 //
-// Thread-safety: thread-safe. Ownership: the logic and the tracker outlive it; it outlives its
-// grpc::Server.
+// Thread-safety: thread-safe. Ownership: its parts outlive it; it outlives its grpc::Server.
 #ifndef FUSIOND_SERVER_SERVICE_SERVICE_H_
 #define FUSIOND_SERVER_SERVICE_SERVICE_H_
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "proto/fusiond/v1/service.grpc.pb.h"
 #include "server/service/call_tracker.h"
 #include "server/service/inline_executor.h"
 #include "server/service/logic.h"
+#include "server/service/quotas.h"
+#include "server/service/start_gate.h"
 
 namespace fusiond::server {
 
@@ -27,15 +29,20 @@ struct CallRecord {
 };
 using CallLog = std::function<void(const CallRecord&)>;
 
+// What the services of all identities share.
+struct ServiceParts {
+  FusiondLogic* logic = nullptr;
+  InlineExecutor* executor = nullptr;
+  CallTracker* tracker = nullptr;
+  StartGate* gate = nullptr;
+  Quotas* quotas = nullptr;
+  CallLog log;
+};
+
 class FusiondService final : public v1::Fusiond::CallbackService {
  public:
-  FusiondService(FusiondLogic* logic, InlineExecutor* executor, CallTracker* tracker,
-                 Identity identity, CallLog log)
-      : logic_(*logic),
-        executor_(*executor),
-        tracker_(*tracker),
-        identity_(std::move(identity)),
-        log_(std::move(log)) {}
+  FusiondService(ServiceParts parts, Identity identity)
+      : parts_(std::move(parts)), logic_(*parts_.logic), identity_(std::move(identity)) {}
 
   grpc::ServerUnaryReactor* Compile(grpc::CallbackServerContext* context,
                                     const v1::CompileRequest* request,
@@ -68,11 +75,9 @@ class FusiondService final : public v1::Fusiond::CallbackService {
                                        v1::CacheEvictResponse* response) override;
 
  private:
+  const ServiceParts parts_;
   FusiondLogic& logic_;
-  InlineExecutor& executor_;
-  CallTracker& tracker_;
   const Identity identity_;
-  const CallLog log_;
 };
 
 }  // namespace fusiond::server

@@ -1,4 +1,4 @@
-#include "server/lifecycle/notify.h"
+#include "server/lifecycle/systemd.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 #include "runtime/base/file.h"
 #include "tests/support/temp_folder.h"
@@ -13,7 +14,7 @@
 namespace fusiond::server {
 namespace {
 
-TEST(NotifyTest, StateArrivesAsOneDatagram) {
+TEST(SystemdTest, StateArrivesAsOneDatagram) {
   fusiond::testing::TempFolder folder;
   const std::string path = folder.path() + "/notify";
   base::UniqueFd receiver(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -27,9 +28,24 @@ TEST(NotifyTest, StateArrivesAsOneDatagram) {
   EXPECT_STREQ(buffer, "READY=1");
 }
 
-TEST(NotifyTest, WithoutSystemdNothingHappens) {
+TEST(SystemdTest, WithoutSystemdNothingHappens) {
   NotifySystemd("", "READY=1");
   NotifySystemd("/no/such/socket", "READY=1");
+}
+
+TEST(SystemdTest, WatchdogIsForThisProcessAlone) {
+  const std::string own = std::to_string(::getpid());
+  EXPECT_EQ(WatchdogPeriod("2000000", own), absl::Seconds(2));
+  EXPECT_EQ(WatchdogPeriod("2000000", ""), absl::Seconds(2));
+  EXPECT_EQ(WatchdogPeriod("2000000", "1"), absl::ZeroDuration());
+  for (const char* none : {"", "0", "-5", "soon"})
+    EXPECT_EQ(WatchdogPeriod(none, own), absl::ZeroDuration()) << none;
+}
+
+TEST(SystemdTest, SocketsForAnotherProcessAreNotTaken) {
+  EXPECT_TRUE(ListeningSockets("2", "1", "control:channel").empty());
+  EXPECT_TRUE(ListeningSockets("", "", "").empty());
+  EXPECT_TRUE(ListeningSockets("many", std::to_string(::getpid()), "control").empty());
 }
 
 }  // namespace

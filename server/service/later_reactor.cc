@@ -1,0 +1,99 @@
+#include "server/service/later_reactor.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/status_convert.h"
+
+namespace fusiond::server {
+namespace {
+
+// gRPC's deadlines are of the wall clock; ours are not (F40).
+absl::Duration MonotonicDeadline(std::chrono::system_clock::time_point deadline) {
+  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteDuration();
+  return base::Clock::System().Now() +
+         absl::FromChrono(deadline - std::chrono::system_clock::now());
+}
+
+}  // namespace
+
+LaterReactor::LaterReactor(const char* rpc, const Identity& identity, const ServiceParts& parts,
+                           absl::Duration deadline)
+    : rpc_(rpc), identity_(identity), parts_(parts), deadline_(deadline) {
+  parts_.tracker->Begin();
+}
+
+std::shared_ptr<LaterReactor> LaterReactor::Make(const char* rpc, const Identity& identity,
+                                                 const ServiceParts& parts,
+                                                 const grpc::CallbackServerContext& context) {
+  std::shared_ptr<LaterReactor> reactor(
+      new LaterReactor(rpc, identity, parts, MonotonicDeadline(context.deadline())));
+  reactor->self_ = reactor;
+  return reactor;
+}
+
+void LaterReactor::Begin(std::function<void()> call) {
+  absl::Status status = parts_.quotas->Begin(identity_.Name());
+  if (status.ok()) {
+    {
+      base::MutexLock lock(&mutex_);
+      counted_ = true;
+    }
+    if (parts_.gate->Pass(std::move(call))) return;
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("calls that wait for the daemon's start: limit is ", StartGate::kMaxWaiting));
+  }
+  if (Claim()) End(status);
+}
+
+bool LaterReactor::Claim() {
+  base::MutexLock lock(&mutex_);
+  return !std::exchange(claimed_, true);
+}
+
+void LaterReactor::End(const absl::Status& status, std::string key, std::string source) {
+  parts_.log({rpc_, &identity_, status, std::move(key), std::move(source),
+              base::Clock::System().Now() - start_});
+  bool counted;
+  {
+    base::MutexLock lock(&mutex_);
+    counted = counted_;
+  }
+  if (counted) parts_.quotas->End(identity_.Name(), status);
+  parts_.tracker->End();
+  Finish(ToGrpc(status));
+}
+
+void LaterReactor::SetCancel(std::function<bool()> cancel) {
+  bool now;
+  {
+    base::MutexLock lock(&mutex_);
+    cancel_ = std::move(cancel);
+    now = cancelled_;
+  }
+  if (now) TryCancel();
+}
+
+bool LaterReactor::cancelled() const {
+  base::MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
+void LaterReactor::OnCancel() {
+  {
+    base::MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  TryCancel();
+}
+
+void LaterReactor::TryCancel() {
+  std::function<bool()> cancel;
+  {
+    base::MutexLock lock(&mutex_);
+    cancel = std::exchange(cancel_, nullptr);
+  }
+  if (cancel && cancel() && Claim()) End(absl::CancelledError("cancelled by the caller"));
+}
+
+}  // namespace fusiond::server
