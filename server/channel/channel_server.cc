@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
 
@@ -19,6 +20,8 @@ using Request = channel::SupervisorConnection::Request;
 // What an epoll event is about: a kind in the low bits, the number of a connection or worker above.
 enum Kind : uint64_t { kListener, kWake, kConnection, kFetch, kEnd };
 constexpr uint64_t Id(Kind kind, uint64_t number) { return number << 3 | kind; }
+
+absl::Duration Now() { return base::Clock::System().Now(); }
 
 }  // namespace
 
@@ -84,7 +87,7 @@ void ChannelServer::Loop() {
   epoll_event events[32];
   while (true) {
     heartbeat_.Beat();
-    const int count = ::epoll_wait(epoll_.get(), events, 32, -1);
+    const int count = ::epoll_wait(epoll_.get(), events, 32, CloseSilent());
     if (count < 0 && errno != EINTR) return;
     for (int i = 0; i < count; ++i) {
       const uint64_t number = events[i].data.u64 >> 3;
@@ -142,8 +145,24 @@ void ChannelServer::AddConnection(base::UniqueFd fd, const Identity& identity) {
   const uint64_t number = next_number_++;
   if (!Watch(fd.get(), EPOLLIN | EPOLLRDHUP, Id(kConnection, number)).ok()) return;
   ++held_[identity.Name()].connections;
-  connections_[number] = {
-      number, std::make_unique<channel::SupervisorConnection>(std::move(fd)), identity, {}};
+  Connection& connection = connections_[number];
+  connection.number = number;
+  connection.channel = std::make_unique<channel::SupervisorConnection>(std::move(fd));
+  connection.identity = identity;
+  silent_.emplace_back(Now() + options_.hello_limit, number);
+}
+
+int ChannelServer::CloseSilent() {
+  for (; !silent_.empty(); silent_.pop_front()) {
+    const auto& [deadline, number] = silent_.front();
+    const auto found = connections_.find(number);
+    if (found == connections_.end() || found->second.greeted) continue;
+    const absl::Duration left = deadline - Now();
+    if (left > absl::ZeroDuration())
+      return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    RemoveConnection(number);
+  }
+  return -1;
 }
 
 void ChannelServer::RemoveConnection(uint64_t number) {
@@ -159,6 +178,7 @@ void ChannelServer::OnConnection(uint64_t number) {
   if (found == connections_.end()) return;  // removed earlier in this turn
   absl::StatusOr<Request> request = found->second.channel->Next();
   if (absl::IsDeadlineExceeded(request.status())) return;
+  found->second.greeted = request.ok();  // nothing else comes before HELLO
   if (!request.ok() || !Serve(found->second, *request)) RemoveConnection(number);
 }
 

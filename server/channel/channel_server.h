@@ -34,8 +34,9 @@ namespace fusiond::server {
 
 struct ChannelOptions {
   WorkerOptions workers;
-  int connections_per_identity = 256;  // not yet passed to a worker
-  int leases_per_identity = 4096;      // of these connections
+  int connections_per_identity = 256;             // not yet passed to a worker
+  int leases_per_identity = 4096;                 // of these connections
+  absl::Duration hello_limit = absl::Seconds(5);  // from accept to HELLO; then it is closed
 };
 
 class ChannelServer {
@@ -64,6 +65,7 @@ class ChannelServer {
     uint64_t number = 0;
     std::unique_ptr<channel::SupervisorConnection> channel;
     Identity identity;
+    bool greeted = false;                // has said HELLO
     std::vector<cache::Pins::Pin> pins;  // of the leases taken here
   };
   // What connections of one identity hold together.
@@ -80,6 +82,9 @@ class ChannelServer {
   void OnListener();
   void AddConnection(base::UniqueFd fd, const Identity& identity);
   void RemoveConnection(uint64_t number);
+  // Closes connections that have not said HELLO in time. How long until the next must have, in the
+  // form of epoll_wait.
+  int CloseSilent();
   void OnConnection(uint64_t number);
   // False: the connection is done with.
   bool Serve(Connection& connection, const channel::SupervisorConnection::Request& request);
@@ -100,6 +105,8 @@ class ChannelServer {
   bool refusing_ = false;  // draining, as the thread knows it
   absl::flat_hash_map<uint64_t, Connection> connections_;
   absl::flat_hash_map<std::string, Held> held_;  // by identity
+  // By when connections must have said HELLO, in the order of accept; some have, or are gone.
+  std::deque<std::pair<absl::Duration, uint64_t>> silent_;
   Workers workers_;
 
   mutable base::Mutex mutex_;
