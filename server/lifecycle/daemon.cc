@@ -321,10 +321,10 @@ void Daemon::Run(const DaemonEvents& events) {
 }
 
 void Daemon::Drain() {
-  parts_->log("info", "draining");
   const absl::Duration deadline = Now() + parts_->options.drain_grace;
   parts_->logic->SetState(FusiondLogic::State::kDraining);
   parts_->control->BeginDrain();
+  parts_->log("info", "draining");  // true from here on
   parts_->prober.reset();
   parts_->gate.Open();  // whoever waits is told
   if (!parts_->tracker.WaitUntilIdle(deadline - Now()))

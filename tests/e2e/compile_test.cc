@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -99,6 +100,33 @@ TEST(CompileTest, SixtyFourClientsShareOneCompileF14) {
   EXPECT_EQ(status.pool().jobs(), target == "cpu" ? 1u : 2u);  // a plan, an image
   ASSERT_OK_AND_ASSIGN(const v1::CacheStatsResponse cache, watcher->CacheStats());
   EXPECT_EQ(cache.commits(), 1u);
+}
+
+// Its process dies while it has the job: told with the key, and tried three times at most.
+TEST(CompileTest, CrashesEndThatCompileAloneAndQuarantineItsKeyF23) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  const auto compile = [&] { return client->Compile(AddGraph(), "cpu").status(); };
+  for (int64_t i = 1; i <= 3; ++i) {
+    // Now there is an idle process, which the next job of this identity gets.
+    ASSERT_THAT(client->Compile(AddGraph(i), "cpu"), IsOk());
+    const std::vector<pid_t> processes = daemon.CompileProcesses();
+    for (pid_t process : processes) ::kill(process, SIGSTOP);
+    std::future<absl::Status> answer = std::async(std::launch::async, compile);
+    testing::WaitUntilBusy(*client);
+    for (pid_t process : processes) {
+      ::kill(process, SIGABRT);
+      ::kill(process, SIGCONT);
+    }
+    EXPECT_THAT(answer.get(),
+                StatusIs(absl::StatusCode::kInternal, AllOf(HasSubstr("key "), HasSubstr("ABRT"))));
+  }
+  EXPECT_THAT(compile(),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("quarantined after 3 crashes")));
+  ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
+  EXPECT_EQ(status.pool().crashes(), 3u);
+  EXPECT_THAT(client->Compile(AddGraph(4), "cpu"), IsOk());
 }
 
 TEST(CompileTest, ExplainTellsHitFromMiss) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -92,6 +93,25 @@ TEST(LifecycleTest, SigtermDrainsF51) {
   daemon.Serve();
   ASSERT_OK_AND_ASSIGN(const client::Fusion kept, daemon.Connect()->Compile(AddGraph(), "cpu"));
   EXPECT_EQ(kept.response.source(), v1::DISK);
+}
+
+// A compile stays under way as long as its process is stopped.
+TEST(LifecycleTest, SigtermLetsRunningCompilesEndAndRefusesNewOnesF51) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--drain", "600"}, .environment = {}, .listen_fds = {}});
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  const std::vector<pid_t> processes = daemon.CompileProcesses();
+  for (pid_t process : processes) ::kill(process, SIGSTOP);
+  std::future<absl::StatusOr<client::Fusion>> running =
+      std::async(std::launch::async, [&] { return client->Compile(AddGraph(16), "cpu"); });
+  testing::WaitUntilBusy(*client);
+  daemon.Signal(SIGTERM);
+  daemon.WaitForLog("draining");
+  EXPECT_THAT(client->Compile(AddGraph(32), "cpu"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("draining")));
+  for (pid_t process : processes) ::kill(process, SIGCONT);
+  EXPECT_THAT(running.get(), IsOk());
+  EXPECT_EQ(daemon.Wait(), 0);
 }
 
 TEST(LifecycleTest, StateThatCannotBeUsedIsServedFromMemoryF19) {

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/file.h"
@@ -102,6 +103,22 @@ int TestDaemon::Wait() {
   return code;
 }
 
+std::vector<pid_t> TestDaemon::CompileProcesses() const {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    const std::string path = entry.path().string();
+    const std::string command = base::ReadFile(path + "/cmdline", 4096).value_or("");
+    const std::string status = base::ReadFile(path + "/status", size_t{1} << 16).value_or("");
+    if (absl::StrContains(command, "--role=compile") &&
+        absl::StrContains(status, absl::StrCat("\nPPid:\t", pid_, "\n"))) {
+      found.push_back(pid);
+    }
+  }
+  return found;
+}
+
 std::string TestDaemon::log() const {
   return base::ReadFile(folder() + "/log", size_t{64} << 20).value_or("");
 }
@@ -119,6 +136,13 @@ std::unique_ptr<client::Client> TestDaemon::Connect() const {
   auto client = client::Client::Connect(sockets(), absl::Seconds(60));
   if (!client.ok()) throw std::runtime_error(client.status().ToString());  // fails the test
   return *std::move(client);
+}
+
+void WaitUntilBusy(client::Client& client) {
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client.GetStatus());
+    if (status.pool().busy() > 0) return;
+  }
 }
 
 ir::Graph Graph(const std::string& text) {

@@ -43,6 +43,8 @@ class TestDaemon {
   }
 
   pid_t pid() const { return pid_; }
+  // Its compile processes, whether ready or not.
+  std::vector<pid_t> CompileProcesses() const;
   std::string folder() const { return folder_.path(); }
   std::string sockets() const { return folder_.path() + "/run"; }
   std::string state() const { return folder_.path() + "/state"; }
@@ -58,6 +60,9 @@ class TestDaemon {
   pid_t pid_ = -1;
   size_t log_begins_ = 0;  // of this process, in the log of all
 };
+
+// Returns once a compile process has a job.
+void WaitUntilBusy(client::Client& client);
 
 // A graph from text behind "fir 1".
 ir::Graph Graph(const std::string& text);
