@@ -7,7 +7,7 @@
 #   OUT_DIR      gets PROGRAM.json and PROGRAM.log of each benchmark, TEST.log and TEST.xml of each GPU test, summary.txt
 #
 # One program's failure stops no other; the exit status is 1 if any failed. Then, where the repository is:
-# tests/bench/collect.py OUT_DIR. FUSIOND_RUN_ONLY='kernels_benchmark graph_gpu_test' runs those alone.
+# tests/bench/collect.py OUT_DIR. FUSIOND_RUN_ONLY='kernels_benchmark gpu_test' runs those alone.
 set -uo pipefail
 [ $# = 2 ] || { echo "usage: run_gpu.sh BUNDLE_DIR OUT_DIR" >&2; exit 2; }
 mkdir -p "$2" || exit 2
@@ -56,8 +56,8 @@ benchmark() {
   [ ! -e "$out/$1.log" ] || grep -E 'ERROR|^(kernel|launch|compile|rpc)/' "$out/$1.log" | cut -c1-220 | tee -a "$out/summary.txt"
 }
 gpu_test() {
-  run "$1" "$2" "$bundle/$1" --gtest_output="xml:$out/$1.xml" --gtest_brief=1
-  [ ! -e "$out/$1.log" ] || grep -E '^\[  (PASSED|FAILED|SKIPPED)|random graphs' "$out/$1.log" | cut -c1-220 | tee -a "$out/summary.txt"
+  run gpu_test "$1" "$bundle/gpu_test" --gtest_output="xml:$out/gpu_test.xml" --gtest_brief=1
+  [ ! -e "$out/gpu_test.log" ] || grep -E '^\[  (PASSED|FAILED|SKIPPED)|random graphs' "$out/gpu_test.log" | cut -c1-220 | tee -a "$out/summary.txt"
 }
 
 say "commit $commit, ${gpu:-no GPU}, driver ${driver:-none}, $host"
@@ -65,6 +65,5 @@ benchmark kernels_benchmark 240
 benchmark launch_benchmark 60
 benchmark compile_benchmark 90
 benchmark ring_benchmark 60
-gpu_test device_gpu_test 120
-gpu_test graph_gpu_test 240
+gpu_test 240
 exit "$status"
