@@ -63,7 +63,14 @@ struct Operand {
     if (UnitRoundoff(compute) <= UnitRoundoff(tensor->type.dtype) && IsFloat(*tensor)) {
       return tensor->error[at];
     }
-    return tensor->error[at] + RoundingError(compute, Float(at));
+    const double value = Float(at);
+    if (std::isfinite(value) && std::isinf(RoundTo(compute, std::fabs(value) + tensor->error[at])))
+      return kUndecided;
+    if (tensor->error[at] != 0) return tensor->error[at] + RoundingError(compute, value);
+    // Known exactly, so is its conversion: that of 3.0 to float must not make pow(-2, 3.0)
+    // undecided.
+    const double converted = ConvertToFloat(*tensor, at, compute);
+    return converted == value || std::isnan(value) ? 0 : std::fabs(converted - value);
   }
   // Of Integer(): 0 or undecided.
   double IntegerError(int64_t at) const {
@@ -144,9 +151,11 @@ bool LeavesCorners(Op op, const double* values, const double* errors, size_t cou
     case Op::kEq:
     case Op::kNe:
       return errors[0] + errors[1] > 0 && std::fabs(values[0] - values[1]) <= errors[0] + errors[1];
-    case Op::kPow:  // of a negative base it exists at whole exponents only; of 1 it is 1 for nan
+    case Op::kPow:  // of a negative base it exists at whole exponents only; pow(1, nan) is pow(nan,
+                    // 0) is 1
       return may_be_zero(0) || (errors[1] > 0 && values[0] < 0) ||
-             (std::isnan(values[1]) && errors[0] > 0 && std::fabs(values[0] - 1) <= errors[0]);
+             (std::isnan(values[1]) && errors[0] > 0 && std::fabs(values[0] - 1) <= errors[0]) ||
+             (std::isnan(values[0]) && may_be_zero(1));
     case Op::kCos:
     case Op::kSin:
       return errors[0] > 1;
@@ -196,6 +205,16 @@ bool IntegerMayDiffer(const HostTensor& tensor, int64_t at, DType to) {
 
 absl::Status NodeEvaluator::Run(absl::Span<HostTensor> results) {
   for (HostTensor& result : results) Allocate(result, options_.track_error);
+  FUSIOND_RETURN_IF_ERROR(Compute(results));
+  for (HostTensor& result : results) {
+    for (double& error : result.error) {
+      if (std::isnan(error)) error = kUndecided;  // inf · 0 or inf - inf: no bound
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NodeEvaluator::Compute(absl::Span<HostTensor> results) const {
   switch (ir::Info(node_.op).op_class) {
     case ir::OpClass::kLeaf:
       Constant(results[0]);

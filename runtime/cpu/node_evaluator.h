@@ -23,6 +23,7 @@ class NodeEvaluator {
   absl::Status Run(absl::Span<HostTensor> results);
 
  private:
+  absl::Status Compute(absl::Span<HostTensor> results) const;
   void Constant(HostTensor& result) const;
   void Fill(HostTensor& result) const;  // full: one scalar everywhere
   void Cast(HostTensor& result) const;

@@ -90,9 +90,9 @@ double ElementAsDouble(const HostTensor& tensor, int64_t at) {
 double CombinedError(Op op, double so_far, double so_far_error, double value, double error) {
   if (op == Op::kSum) return so_far_error + error;
   if (op != Op::kProd) return std::max(so_far_error, error);
-  const double bound =
-      so_far_error * (std::fabs(value) + error) + (error != 0 ? std::fabs(so_far) * error : 0);
-  return std::isnan(bound) ? std::numeric_limits<double>::infinity() : bound;
+  // No bound times an infinite value is none: 0 · inf would be nan.
+  return (so_far_error != 0 ? so_far_error * (std::fabs(value) + error) : 0) +
+         (error != 0 ? std::fabs(so_far) * error : 0);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ using executable::TensorArg;
 using testing::Samples;
 
 constexpr char kPoison = '\xa5';
-constexpr int64_t kCheckedElements = 1 << 17;  // of an output
+constexpr int64_t kCheckedElements = 1 << 17;    // of an output
+constexpr int64_t kEvaluatedElements = 1 << 19;  // of an input, for the checked ones of an output
 constexpr double kMaxUndecided = 0.01;
 
 int64_t Bytes(const ir::Type& type) {
@@ -136,8 +137,17 @@ absl::Status KernelRun::CheckOutput(size_t output) {
       return absl::AbortedError(absl::StrCat("element ", at / element_bytes, " was not written"));
   }
 
-  FUSIOND_ASSIGN_OR_RETURN(const testing::Slice slice,
-                           testing::SliceOutput(graph_, output, kCheckedElements, output + 1));
+  int64_t most = 1;
+  for (const ir::ValueId id : graph_.inputs())
+    most = std::max(most, ir::ElementCount(graph_.type(id)).value_or(0));
+  const int64_t reduced =
+      std::max<int64_t>(1, most / std::max<int64_t>(1, ir::ElementCount(type).value_or(0)));
+  FUSIOND_ASSIGN_OR_RETURN(
+      const testing::Slice slice,
+      testing::SliceOutput(
+          graph_, output,
+          std::min(kCheckedElements, std::max<int64_t>(1, kEvaluatedElements / reduced)),
+          output + 1));
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < samples_.size(); ++i) {
     HostTensor input;

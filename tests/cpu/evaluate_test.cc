@@ -85,6 +85,17 @@ TEST_F(EvaluateTest, EmptyReductionGivesTheIdentity) {
 
 // The bound covers what a computation in the graph's own precision really gives, and is not
 // absurdly wide.
+TEST_F(EvaluateTest, ExactlyConvertedExponentLeavesNegativeBaseDecided) {
+  ValueId x = Input(DType::kFloat, {2});
+  graph_.AddOutput(Add(Op::kPow, {x, graph_.AddConstant(3.0, DType::kDouble)}));
+  EvaluateOptions options;
+  options.double_precision = options.track_error = true;
+  ASSERT_OK_AND_ASSIGN(auto exact,
+                       Evaluate(graph_, {Tensor(DType::kFloat, {2}, {-2.0, 2.0})}, options));
+  EXPECT_EQ(exact[0].floats, (std::vector<double>{-8.0, 8.0}));
+  for (const double error : exact[0].error) EXPECT_LE(error, 0x1p-18);
+}
+
 TEST_F(EvaluateTest, ErrorBoundCoversNativeResults) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
