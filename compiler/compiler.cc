@@ -80,9 +80,8 @@ class Scheduling {
   absl::StatusOr<std::optional<Scheduled>> TryOnce() {
     Scheduled scheduled;
     result_.explanation.clear();
-    FUSIOND_ASSIGN_OR_RETURN(
-        scheduled.segments,
-        schedule::Segmentation({&graph_, input_strides_, &request_.device, fusion_}));
+    FUSIOND_ASSIGN_OR_RETURN(scheduled.segments,
+                             schedule::Segmentation({&graph_, input_strides_, fusion_}));
     scheduled.storage = schedule::PlanStorage(graph_, scheduled.segments, inputs_, outputs_,
                                               ExcludesOverlap(graph_));
     bool again = false;

@@ -4,6 +4,7 @@
 #include "compiler/codegen/pointwise.h"
 #include "compiler/codegen/row_column.h"
 #include "compiler/codegen/row_persistent.h"
+#include "compiler/codegen/row_stream.h"
 #include "runtime/base/check.h"
 
 namespace fusiond::codegen {
@@ -17,7 +18,7 @@ Emission Emit(const schedule::Region& region, const schedule::KernelSchedule& sc
     case SchedulerId::kRowPersistent:
       return EmitRowPersistent(region, schedule);
     case SchedulerId::kRowStream:
-      break;
+      return EmitRowStream(region, schedule);
     case SchedulerId::kRowColumn:
       return EmitRowColumn(region, schedule);
     case SchedulerId::kColumn:

@@ -31,6 +31,13 @@ RowText::RowText(const Region& region, const schedule::KernelSchedule& schedule,
   while (first_column_ < region.dims.size() && !region.dims[first_column_].column) ++first_column_;
   if (first_column_ < region.dims.size()) inner_ = static_cast<int>(region.dims.size()) - 1;
   for (uint32_t instr : stages.held) held_[instr] = true;
+  if (inner_ < 0) return;
+  const auto note = [&](const Access& access) {
+    phased_ |= access.strides[inner_] == 1 && VariesByRow(access);
+  };
+  for (const Instr& instr : region.instrs)
+    if (instr.kind == Instr::Kind::kLoad) note(instr.access);
+  for (const Store& store : region.stores) note(store.access);
 }
 
 RowText::Scope RowText::ScopeOf(uint32_t i) const {
@@ -157,8 +164,14 @@ void RowText::WriteRowValues(size_t p, bool ahead) {
 void RowText::OpenVector(bool masked) {
   const int vector = schedule_.vector;
   if (shifted_) {
-    out_.Line("const i32 j = (k * ", schedule_.threads_per_row, " + (i32)t) * ", vector,
-              " - shift;");
+    if (first_.empty()) {
+      out_.Line("const i32 j = (k * ", schedule_.threads_per_row, " + (i32)t) * ", vector,
+                " - shift;");
+    } else {
+      const char* type = schedule_.wide_index ? "i64" : "i32";
+      out_.Line("const ", type, " j = (", type, ")(", first_, " + (k * ", schedule_.threads_per_row,
+                " + t) * ", vector, ") - shift;");
+    }
     out_.Line("const i32 begin = j < 0 ? -j : 0;");
     out_.Line("const i32 end = ", region_.Columns(), " - j < ", vector, " ? ", region_.Columns(),
               " - j : ", vector, ";");
@@ -166,7 +179,13 @@ void RowText::OpenVector(bool masked) {
     out_.Open("if (end > 0)");
     return;
   }
-  out_.Line("const u32 j = (k * ", schedule_.threads_per_row, " + t) * ", vector, ";");
+  const std::string place =
+      absl::StrCat("(k * ", schedule_.threads_per_row, " + t) * ", vector, ";");
+  if (first_.empty()) {
+    out_.Line("const u32 j = ", place);
+  } else {
+    out_.Line("const ", Index(), " j = ", first_, " + ", place);
+  }
   if (masked) {
     out_.Open("if (j < ", region_.Columns(), ")");
   } else {
@@ -178,10 +197,15 @@ void RowText::OpenVector(bool masked) {
 
 void RowText::CloseVector() { out_.Close(); }
 
-bool RowText::KeepsPhase(const Access& access) const {
-  if (inner_ < 0 || access.strides[inner_] != 1) return false;
+bool RowText::VariesByRow(const Access& access) const {
   return std::any_of(access.strides.begin(), access.strides.begin() + first_column_,
                      [](int64_t s) { return s != 0; });
+}
+
+// Where no row begins inside a vector, what is the same for all rows keeps in step as well.
+bool RowText::KeepsPhase(const Access& access) const {
+  if (inner_ < 0 || access.strides[inner_] != 1) return false;
+  return !phased_ || VariesByRow(access);
 }
 
 VectorAccess RowText::Plan(const Access& access) {

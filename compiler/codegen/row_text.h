@@ -14,6 +14,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/expression.h"
@@ -52,6 +53,11 @@ class RowText {
   void DeclareRowLoads();
   void WriteRowLoads();
 
+  // Instead of row numbers from a first to the last column, vectors of a step: they begin behind
+  // column `first`, an expression of type Index() without low operators.
+  void WalkFrom(absl::string_view first) { first_ = std::string(first); }
+  // What is the same for every row is written for these instrs alone.
+  void Limit(std::vector<bool> computed) { computed_ = std::move(computed); }
   // "{" of what holds for vector k: j, coordinates, whole, begin and end. `masked`: a vector may
   // have no column at all.
   void OpenVector(bool masked);
@@ -68,7 +74,9 @@ class RowText {
   // are m<i>[k], or m<i> if `now`.
   void WriteElements(size_t p, bool now);
 
-  // a<i>[vector] = identity, for each reduction of pass `p`.
+  // Of each reduction from here on; a power of two, at most the vector.
+  void SetChains(int chains) { chains_ = chains; }
+  // a<i>[chains] = identity, for each reduction of pass `p`.
   void DeclareChains(size_t p);
   // fd_vec<…> a<i>[unroll] = identity, for each sum of any pass.
   void DeclareSums();
@@ -94,6 +102,7 @@ class RowText {
   std::string Value(uint32_t instr) const;
   void WriteCompute(uint32_t instr);
   VectorAccess Plan(const schedule::Access& access);
+  bool VariesByRow(const schedule::Access& access) const;
   bool KeepsPhase(const schedule::Access& access) const;
   std::string Offset(const schedule::Access& access) const;  // of vector k
   std::string RowOwner(const schedule::Access& access) const;
@@ -105,11 +114,13 @@ class RowText {
   const schedule::KernelSchedule& schedule_;
   const schedule::Stages& stages_;
   const bool shifted_;
-  const int chains_;
+  int chains_;
   TextBuilder& out_;
   std::vector<int64_t>& alignment_;
-  size_t first_column_ = 0;                         // dims before it are row dims
-  int inner_ = -1;                                  // the innermost column dim, or -1
+  size_t first_column_ = 0;  // dims before it are row dims
+  int inner_ = -1;           // the innermost column dim, or -1
+  bool phased_ = false;      // rows of some contiguous tensor may begin inside vectors
+  std::string first_;
   std::map<schedule::Strides, std::string> bases_;  // row part of strides → name
   std::vector<bool> held_, at_use_, computed_;
   size_t pass_ = 0;  // being written

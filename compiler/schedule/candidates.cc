@@ -7,16 +7,15 @@
 #include "compiler/schedule/pointwise.h"
 #include "compiler/schedule/row_column.h"
 #include "compiler/schedule/row_persistent.h"
+#include "compiler/schedule/row_stream.h"
 
 namespace fusiond::schedule {
 namespace {
 
 // Ties in cost go to the earlier row.
 const Scheduler* const kTable[] = {
-    &PointwiseScheduler(),
-    &RowPersistentScheduler(),
-    &RowColumnScheduler(),
-    &ColumnScheduler(),
+    &PointwiseScheduler(), &RowPersistentScheduler(), &RowStreamScheduler(),
+    &RowColumnScheduler(), &ColumnScheduler(),
 };
 
 }  // namespace

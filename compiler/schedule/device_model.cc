@@ -1,6 +1,7 @@
 #include "compiler/schedule/device_model.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/schedule/cost.h"
 
@@ -10,7 +11,8 @@ namespace {
 constexpr double kCopyShare = 0.9;      // of the sheet rate, kernels.md 0.1
 constexpr double kReachedShare = 0.97;  // of a copy, kernels.md 2.5
 constexpr double kKernelStartUs = 1.5;  // kernels.md 2.5
-constexpr double kLatencyUs = 1.0;      // of loads that bytes in flight must cover, kernels.md 6.2
+constexpr double kCtaBytesPerUs = 40e3;
+constexpr double kLatencyUs = 1.0;  // of loads that bytes in flight must cover, kernels.md 6.2
 
 template <class Function>
 void ForEachAccess(const Region& region, Function function) {
@@ -39,7 +41,13 @@ int64_t TouchedBytes(const Region& region) {
 }
 
 double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, int kernels) {
-  const double bytes_per_us = device.dram_gb_per_s * 1000 * kCopyShare * kReachedShare;
+  return Microseconds(device, dram_bytes, kernels, std::numeric_limits<int64_t>::max());
+}
+
+double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, int kernels,
+                    int64_t ctas) {
+  const double bytes_per_us = std::min(device.dram_gb_per_s * 1000 * kCopyShare * kReachedShare,
+                                       static_cast<double>(ctas) * kCtaBytesPerUs);
   return kernels * kKernelStartUs + static_cast<double>(dram_bytes) / bytes_per_us;
 }
 

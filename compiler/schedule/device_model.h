@@ -21,6 +21,10 @@ int64_t TouchedBytes(const Region& region);
 // t0 + bytes / (0.97 · copy rate), copy at 90 % of the sheet rate, t0 = 1.5 µs a kernel (kernels.md
 // 0.1, 2.5).
 double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, int kernels);
+// As that for kernels of `ctas` CTAs, each of which moves at most 40 GB/s: 32 KB on the way (512
+// threads with four vectors of 16 bytes) for 0.8 µs (kernels.md 0.3).
+double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, int kernels,
+                    int64_t ctas);
 
 // Elements side by side: 16 bytes of the narrowest tensor among the varying ones, the widest taking
 // at most two such vectors (kernels.md 6.2).

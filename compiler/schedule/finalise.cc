@@ -17,7 +17,7 @@ bool IsLateReduction(const Instr& instr) {
 std::vector<size_t> KeptDims(const Region& region) {
   std::vector<size_t> kept;
   for (size_t d = 0; d < region.dims.size(); ++d)
-    if (region.dims[d].column != region.late_rows) kept.push_back(d);
+    if (region.dims[d].column) kept.push_back(d);
   return kept;
 }
 

@@ -17,21 +17,11 @@ constexpr size_t kMaxTensors = 64;
 constexpr uint8_t kMaxFloatingDepth = 4;
 // Segments of one level that are remembered as readers of a tensor.
 constexpr size_t kMaxReaders = 4;
-// Rows longer than this, fewer than half an SM's share: one CTA a row would leave the device idle
-// (kernels.md 1.2: "few rows, long N: split over CTAs").
-constexpr int64_t kSplitColumns = 32768;
 
 DimMap Remapped(DimMap axes, const DimMap& remap) {
   for (int8_t& axis : axes)
     if (axis != kNone) axis = remap[axis];
   return axes;
-}
-
-int64_t Product(absl::Span<const Axis> axes, Role role) {
-  int64_t product = 1;
-  for (const Axis& axis : axes)
-    if (axis.role == role) product *= axis.extent;
-  return product;
 }
 
 }  // namespace
@@ -43,7 +33,6 @@ struct OpenSegments::Join {
   AxisMatch match{{}};
   DimMap frame;
   Role reduced = Role::kNone;  // group that the node sums over
-  bool late_rows = false;
   bool dependent = false;
   bool late = false;
 };
@@ -183,7 +172,6 @@ bool OpenSegments::MatchSegments(const ir::Node& node, Join& join) const {
       if (join.frame[dim] != kNone && join.frame[dim] != remap[axis]) return false;
       join.frame[dim] = remap[axis];
     }
-    join.late_rows |= open.segment.late_rows;
     join.remaps.push_back(std::move(remap));
   }
   return nodes < kMaxNodes && tensors < kMaxTensors;
@@ -237,24 +225,19 @@ bool OpenSegments::MatchReduction(const ir::Node& node, Fusion fusion, Join& joi
   }
   join.reduced = join.match.Reduce(reduced, inner);
   if (join.reduced == Role::kNone) return false;
-  if (join.reduced == Role::kColumn) {
-    join.late_rows |= Product(join.match.axes(), Role::kColumn) > kSplitColumns &&
-                      2 * Product(join.match.axes(), Role::kRow) <= request_.device->sm_count;
-  }
   for (int segment : join.segments) {
     const OpenSegment& open = segments_[segment];
     const bool mixes = join.reduced == Role::kColumn ? open.segment.column_reductions
                                                      : open.segment.row_reductions;
-    if (mixes && (std::max(open.fusion, fusion) > Fusion::kAll || join.late_rows)) return false;
+    if (mixes && std::max(open.fusion, fusion) > Fusion::kAll) return false;
   }
   return true;
 }
 
 // An epilogue runs over what the late reductions keep, and computes again what it needs besides.
 bool OpenSegments::MayUseLate(const ir::Node& node, const Join& join) const {
-  const Role kept = join.late_rows ? Role::kRow : Role::kColumn;
   for (int8_t axis : join.frame)
-    if (axis != kNone && join.match.axes()[axis].role != kept) return false;
+    if (axis != kNone && join.match.axes()[axis].role != Role::kColumn) return false;
   for (ValueId operand : node.operands) {
     const ValueState& state = states_[operand];
     if (state.segment != -1 && state.dependent && !state.late &&
@@ -272,7 +255,6 @@ void OpenSegments::Commit(NodeId id, Join& join) {
   open.segment.axes = join.match.axes();
   open.segment.row_reductions |= join.reduced == Role::kColumn;
   open.segment.column_reductions |= join.reduced == Role::kRow;
-  open.segment.late_rows |= join.late_rows;
   open.fusion = std::max(open.fusion, FusionOf(id));
   for (size_t slot = 0; slot < node.operands.size(); ++slot) {
     const ValueId operand = node.operands[slot];
@@ -285,8 +267,7 @@ void OpenSegments::Commit(NodeId id, Join& join) {
   state.segment = base;
   state.axes = ResultAxes(graph_, node, join.frame);
   state.dependent = join.dependent || join.reduced != Role::kNone;
-  state.late = join.late || join.reduced == Role::kRow ||
-               (join.reduced == Role::kColumn && open.segment.late_rows);
+  state.late = join.late || join.reduced == Role::kRow;
   state.closed = node.op == ir::Op::kSegmentSet || FusionOf(id) == Fusion::kNodeAlone;
   open.defined.push_back(node.results[0]);
   open.instances.insert({node.results[0], state.axes});
@@ -352,7 +333,6 @@ void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
   }
   base.segment.row_reductions |= other.segment.row_reductions;
   base.segment.column_reductions |= other.segment.column_reductions;
-  base.segment.late_rows |= other.segment.late_rows;
   base.fusion = std::max(base.fusion, other.fusion);
   other = OpenSegment{};
   other.merged_into = into;
@@ -385,7 +365,6 @@ void OpenSegments::UniteReaders(int segment, const ir::Node& node) {
 
 bool OpenSegments::MayUnite(const OpenSegment& a, const OpenSegment& b) const {
   return std::max(a.fusion, b.fusion) == Fusion::kAll &&
-         a.segment.late_rows == b.segment.late_rows &&
          a.segment.nodes.size() + b.segment.nodes.size() <= kMaxNodes &&
          a.tensors + b.tensors <= kMaxTensors;
 }

@@ -225,7 +225,6 @@ absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segmen
   Region region;
   region.row_reductions = segment.row_reductions;
   region.column_reductions = segment.column_reductions;
-  region.late_rows = segment.late_rows;
   FUSIOND_RETURN_IF_ERROR(Lowering(graph, segment, memory, region).Run());
   StoreUnrounded(region);
   DropUnused(region);

@@ -61,7 +61,7 @@ struct Instr {
   ValueClass value_class = ValueClass::kScalar;
   bool over_columns = true;  // kReduce: over the column dims, else over the row dims
   uint8_t stage = 0;         // row reductions that must be complete before it
-  bool late = false;         // complete only when the grid has ended (see region.late_rows)
+  bool late = false;         // complete only when the grid has ended: over rows, or after one
 };
 
 struct Store {
@@ -77,7 +77,6 @@ struct Region {
   std::vector<Store> stores;
   bool row_reductions = false;
   bool column_reductions = false;
-  bool late_rows = false;  // few long rows: row reductions are split over CTAs, their results late
 
   int64_t Rows() const;     // product of the row dims
   int64_t Columns() const;  // product of the column dims

@@ -146,7 +146,7 @@ void Classify(Region& region) {
     }
     if (instr.kind == Instr::Kind::kReduce) {
       instr.dims &= ~(instr.over_columns ? columns : rows);
-      instr.late |= !instr.over_columns || region.late_rows;
+      instr.late |= !instr.over_columns;
     }
     instr.value_class = (instr.dims & rows)
                             ? (instr.dims & columns) ? ValueClass::kFull : ValueClass::kRow

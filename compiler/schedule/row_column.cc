@@ -174,7 +174,6 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
 std::string Applies(const Region& region, const DeviceInfo& device) {
   if (!region.row_reductions || !region.column_reductions)
     return "it has not both row and column reductions";
-  if (region.late_rows) return "its rows are few and long";
   if (Propose(region, device).empty()) {
     return absl::StrCat("rows of ", region.Columns(),
                         " columns and their sums do not fit the registers of a CTA");

@@ -51,24 +51,7 @@ int TeamByRule(int64_t columns) {
   return columns <= 16384 ? 128 : 256;
 }
 
-struct Shape {
-  int vector = 1;
-  bool shifted = false;
-};
-
-Shape VectorShape(const Region& region) {
-  Shape shape;
-  const Dim* inner = InnerColumn(region);
-  if (inner == nullptr) return shape;
-  const int widest = VectorElements(region);
-  int inside = widest;
-  while (inner->extent % inside != 0) inside /= 2;
-  shape.vector = inside;
-  if (2 * inside >= widest || !RowsShareAPhase(region, widest)) return shape;
-  return {widest, true};
-}
-
-KernelSchedule WithTeam(const Region& region, Shape shape, int team) {
+KernelSchedule WithTeam(const Region& region, RowShape shape, int team) {
   KernelSchedule s;
   s.scheduler = SchedulerId::kRowPersistent;
   s.vector = shape.vector;
@@ -89,8 +72,7 @@ KernelSchedule WithTeam(const Region& region, Shape shape, int team) {
 std::optional<std::string> Refusal(const Region& region) {
   if (!region.row_reductions) return "it has no row reductions";
   if (region.column_reductions) return "it has column reductions";
-  if (region.late_rows) return "its rows are few and long";
-  const Shape shape = VectorShape(region);
+  const RowShape shape = ShapeOfRows(region);
   const int64_t span = region.Columns() + (shape.shifted ? shape.vector - 1 : 0);
   const int64_t step = int64_t{kMaxTeam} * shape.vector;
   const int64_t vectors = (span + step - 1) / step;
@@ -110,7 +92,7 @@ std::string Applies(const Region& region, const DeviceInfo&) {
 }
 
 std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo&) {
-  const Shape shape = VectorShape(region);
+  const RowShape shape = ShapeOfRows(region);
   const int64_t bytes = BytesPerColumn(region);
   const int slots = SlotsPerElement(region);
   const int64_t columns = region.Columns();
@@ -132,17 +114,18 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo&) {
 Cost Estimate(const Region& region, const KernelSchedule&, const DeviceInfo& device) {
   Cost cost;
   cost.dram_bytes = TouchedBytes(region);
-  cost.microseconds = Microseconds(device, cost.dram_bytes, cost.kernels);
+  // Rows that share a CTA are short.
+  cost.microseconds = Microseconds(device, cost.dram_bytes, cost.kernels, region.Rows());
   return cost;
 }
-
-}  // namespace
 
 bool RowsShareAPhase(const Region& region, int vector) {
   if (ColumnDims(region) != 1) return false;
   const Access* first = nullptr;
+  bool contiguous = false;
   const auto joins = [&](const Access& access) {
     const size_t inner = region.dims.size() - 1;
+    contiguous |= access.strides[inner] == 1;
     const bool row_and_column =
         access.strides[inner] != 0 &&
         std::any_of(access.strides.begin(), access.strides.end() - 1, [](int64_t s) { return s; });
@@ -160,7 +143,19 @@ bool RowsShareAPhase(const Region& region, int vector) {
     if (instr.kind == Instr::Kind::kLoad && !joins(instr.access)) return false;
   for (const Store& store : region.stores)
     if (!joins(store.access)) return false;
-  return first != nullptr;
+  return contiguous;
+}
+
+}  // namespace
+
+RowShape ShapeOfRows(const Region& region) {
+  const Dim* inner = InnerColumn(region);
+  if (inner == nullptr) return {};
+  const int widest = VectorElements(region);
+  int inside = widest;
+  while (inner->extent % inside != 0) inside /= 2;
+  if (2 * inside >= widest || !RowsShareAPhase(region, widest)) return {inside, false};
+  return {widest, true};
 }
 
 const Scheduler& RowPersistentScheduler() {

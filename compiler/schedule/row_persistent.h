@@ -18,10 +18,15 @@ const Scheduler& RowPersistentScheduler();
 // Elements are computed again in a later pass up to this many issue slots; dearer ones are held.
 inline constexpr int kRowPersistentMaxAgain = 8;
 
-// Whether tensors that vary along rows and columns all keep their phase: the element where a row
-// begins, modulo `vector`, is the same for each of them, so that aligned vectors may be cut at both
-// ends of a row instead. Only with one column dim.
-bool RowsShareAPhase(const Region& region, int vector);
+// How vectors lie in a row.
+struct RowShape {
+  int vector = 1;
+  // Tensors that vary along rows and columns all keep their phase: the element where a row begins,
+  // modulo `vector`, is the same for each of them, so that aligned vectors are cut at both ends of
+  // a row. Else no vector leaves the innermost dim.
+  bool shifted = false;
+};
+RowShape ShapeOfRows(const Region& region);
 
 }  // namespace fusiond::schedule
 

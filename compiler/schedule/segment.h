@@ -38,8 +38,6 @@ struct Segment {
   std::vector<ir::ValueId> stores;  // what memory must hold of it, by id; also inputs to be copied
   bool row_reductions = false;
   bool column_reductions = false;
-  // Few and long rows: a row reduction takes the whole grid, and what follows it is an epilogue.
-  bool late_rows = false;
 };
 
 // Whether memory must hold value `id` of the segment.

@@ -19,7 +19,6 @@
 #include "absl/types/span.h"
 #include "compiler/ir/graph.h"
 #include "compiler/schedule/segment.h"
-#include "runtime/executable/device_info.h"
 
 namespace fusiond::schedule {
 
@@ -34,8 +33,7 @@ enum class Fusion : uint8_t {
 struct SegmentRequest {
   const ir::Graph* graph = nullptr;     // from Prepare(); all extents static
   std::vector<ir::Dims> input_strides;  // elements, one entry an input
-  const executable::DeviceInfo* device = nullptr;
-  absl::Span<const Fusion> fusion;  // by NodeId; empty: kAll everywhere
+  absl::Span<const Fusion> fusion;      // by NodeId; empty: kAll everywhere
 };
 
 // Segments in an order in which they may run. UNIMPLEMENTED names a node that no kernel computes

@@ -14,6 +14,12 @@ uint32_t ColumnMask(const Region& region) {
   return mask;
 }
 
+bool Loads(const Region& region, uint32_t tensor) {
+  return std::any_of(region.instrs.begin(), region.instrs.end(), [&](const Instr& instr) {
+    return instr.kind == Instr::Kind::kLoad && instr.access.tensor == tensor;
+  });
+}
+
 }  // namespace
 
 bool IsElement(const Region& region, uint32_t instr) {
@@ -56,20 +62,30 @@ Stages PlanStages(const Region& region, int max_again) {
       stages.passes[instr.stage].rows.push_back(i);
     }
   }
+  std::vector<size_t> over_loads;
+  const auto place = [&](size_t s, size_t first_pass) {
+    // A reduction's result is there one pass later.
+    const Instr& value = region.instrs[region.stores[s].value];
+    const size_t own = value.stage + (value.kind == Instr::Kind::kReduce);
+    const size_t pass = std::max(own, first_pass);
+    if (pass == stages.passes.size()) stages.passes.emplace_back(), roots.emplace_back();
+    stages.passes[pass].stores.push_back(s);
+    roots[pass].push_back(region.stores[s].value);
+  };
   for (size_t s = 0; s < region.stores.size(); ++s) {
     const Store& store = region.stores[s];
     if (region.instrs[store.value].late) continue;
     if (!IsElementStore(region, store)) {
       stages.row_stores.push_back(s);
-      continue;
+    } else if (max_again == kReadAgain && Loads(region, store.access.tensor)) {
+      over_loads.push_back(s);
+    } else {
+      place(s, 0);
     }
-    // A reduction's result is there one pass later.
-    const Instr& value = region.instrs[store.value];
-    const size_t pass = value.stage + (value.kind == Instr::Kind::kReduce);
-    if (pass == stages.passes.size()) stages.passes.emplace_back(), roots.emplace_back();
-    stages.passes[pass].stores.push_back(s);
-    roots[pass].push_back(store.value);
   }
+  size_t last_walk = roots.size() - 1;  // walks the columns in any case
+  while (last_walk > 0 && roots[last_walk].empty()) --last_walk;
+  for (size_t s : over_loads) place(s, last_walk);
 
   for (size_t p = stages.passes.size(); p-- > 0;) {
     std::vector<bool> needed(count, false);

@@ -1,13 +1,16 @@
 // Stages: what a kernel that walks rows computes in each of its passes over the columns.
 //
 // Pass s can use the results of the row reductions of passes before it. An element value of an
-// earlier pass is computed again where that is cheap, else held for every column of the row.
+// earlier pass is computed again where that is cheap, else held for every column of the row. Where
+// each pass reads the row anew nothing is held, and stores over what is read wait for the last
+// pass.
 //
 // Thread-safety: pure functions. Cost: O(passes · instrs).
 #ifndef FUSIOND_COMPILER_SCHEDULE_STAGES_H_
 #define FUSIOND_COMPILER_SCHEDULE_STAGES_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "compiler/schedule/region.h"
@@ -36,8 +39,10 @@ bool IsElement(const Region& region, uint32_t instr);
 // Whether a store writes along some column dim.
 bool IsElementStore(const Region& region, const Store& store);
 
-// `max_again`: issue slots up to which an element is computed again rather than held. Requires: no
-// late row reductions.
+// For PlanStages: each pass reads the row anew.
+inline constexpr int kReadAgain = std::numeric_limits<int>::max();
+
+// `max_again`: issue slots up to which an element is computed again rather than held.
 Stages PlanStages(const Region& region, int max_again);
 
 }  // namespace fusiond::schedule

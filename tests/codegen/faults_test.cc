@@ -34,17 +34,14 @@ std::vector<Planted> AllPlanted() {
   constexpr emulation::Checker kRaces = emulation::Checker::kThread;
   constexpr emulation::Checker kBounds = emulation::Checker::kAddress;
   constexpr SchedulerId kRow = SchedulerId::kRowPersistent;
+  constexpr SchedulerId kStream = SchedulerId::kRowStream;
   constexpr SchedulerId kFlat = SchedulerId::kPointwise;
   constexpr SchedulerId kColumn = SchedulerId::kColumn;
   constexpr SchedulerId kBoth = SchedulerId::kRowColumn;
   return {
       {kFlat, "flat", "bound_of_the_vectors", {"if (i < n)", "if (i <= n)", 1}},
       {kFlat, "flat", "step_of_the_unrolled_vectors", {"first + v * ", "first + v * 2 * ", 0}},
-      {kFlat,
-       "flat_tail",
-       "cut_of_the_last_load",
-       {"if (i + 8 <= n)", "if (i <= n)", 0},
-       emulation::Checker::kAddress},
+      {kFlat, "flat_tail", "cut_of_the_last_load", {"if (i + 8 <= n)", "if (i <= n)", 0}, kBounds},
       {kFlat, "flat_tail", "cut_of_the_last_store", {"if (i + 8 <= n)", "if (i <= n)", 1}},
       {kFlat, "flat_tail", "length_of_the_last_store", {", n - i)", ", n - i - 1)", 1}},
       {kFlat, "vector", "coordinate_of_the_columns", {"i % 64", "i % 32", 0}},
@@ -101,6 +98,42 @@ std::vector<Planted> AllPlanted() {
       {kBoth, "direct_warp", "values_of_the_next_row", {"next < n ? next : n - 1", "next", 0}},
       {kBoth, "direct_team", "teams_that_are_added", {"q < 4; q++", "q < 3; q++", 0}},
       {kBoth, "direct_team", "columns_behind_the_end", {"if (j < 2047)", "if (true)", 1}},
+      {kStream, "cta", "barrier_of_the_first_pass", {"fd_sync();", "", 0}},
+      {kStream, "cta", "barrier_of_the_second_pass", {"fd_sync();", "", 1}},
+      {kStream, "cta", "shared_buffers_of_two_passes", {"fd_smem<f32>(64", "fd_smem<f32>(0", 0}},
+      {kStream,
+       "cta",
+       "warps_that_are_combined",
+       {"fd_take_partials<fd_sum, 16>", "fd_take_partials<fd_sum, 8>", 0}},
+      {kStream, "cta", "steps_of_a_row", {"first += 16384", "first += 8192", 1}},
+      {kStream, "cta_masked", "bound_of_the_row", {"first < 24584", "first < 16384", 1}},
+      {kStream,
+       "cta_masked",
+       "vectors_behind_the_row",
+       {"if (j < 24584)", "if (true)", 0},
+       kBounds},
+      {kStream, "cta_shifted", "elements_behind_the_row", {"e < end", "true", 1}},
+      {kStream, "split", "place_of_a_partial_result", {"+ fd_cta()]", "+ fd_cta() / 2]", 0}},
+      {kStream,
+       "split",
+       "turns_of_the_ctas",
+       {"fd_sum::identity<f32>();\n}\nfor (u32 first = 8192 * fd_cta()",
+        "fd_sum::identity<f32>();\n}\nfor (u32 first = 8192 * (fd_cta() + 1)", 0}},
+      {kStream, "split", "wait_for_the_kernel_ahead", {"fd_wait_primary();", "", 0}},
+      {kStream,
+       "split",
+       "partial_results_that_are_combined",
+       {"fd_combine_partials<fd_max, 6", "fd_combine_partials<fd_max, 2", 0}},
+      {kStream,
+       "split",
+       "operator_that_combines",
+       {"fd_combine_partials<fd_sum", "fd_combine_partials<fd_max", 0}},
+      {kStream,
+       "split_masked",
+       "bound_of_the_row",
+       {"fd_sum::identity<f32>();\n}\nfor (u32 first = 8192 * fd_cta(); first < 65544",
+        "fd_sum::identity<f32>();\n}\nfor (u32 first = 8192 * fd_cta(); first < 65536", 0}},
+      {kStream, "split_shifted", "whole_vectors", {"end - begin == 8", "true", 0}, kBounds},
   };
 }
 

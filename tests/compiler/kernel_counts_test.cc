@@ -89,7 +89,9 @@ TEST_P(KernelCountsTest, NoMoreThanTheTableAllows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, KernelCountsTest, ::testing::ValuesIn(Table()),
-                         [](const auto& info) { return info.param.graph; });
+                         [](const auto& info) {
+                           return absl::StrCat(info.param.graph, "_", info.index);
+                         });
 
 }  // namespace
 }  // namespace fusiond::compiler

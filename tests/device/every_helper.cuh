@@ -135,6 +135,11 @@ extern "C" __global__ void __launch_bounds__(128)
   c[0] = team(c, fd_smem<i64>(64, 8));
   d[0] = team(d, fd_smem<f32>(128, 8));
   e[0] = team(e, fd_smem<f64>(192, 8));
+  a[0] = fd_combine_partials<fd_max, 1, bool>((const b8*)a);
+  b[0] = fd_combine_partials<fd_min, 32, i32>(b);
+  c[0] = fd_combine_partials<fd_prod, 40, i64>(c);
+  d[0] = fd_combine_partials<fd_sum, 64, f32>(d);
+  e[0] = fd_combine_partials<fd_sum, 90, f64>(e);
 }
 
 extern "C" __global__ void __launch_bounds__(128) every_copy(const f32* from, f32* to) {

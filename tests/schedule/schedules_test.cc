@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 executable::DeviceInfo Device(const std::string& name) { return *executable::ProfileByName(name); }
 
 KernelSchedule First(const std::string& text, const std::string& device) {
-  const absl::StatusOr<SegmentedGraph> cut = SegmentText(text, device);
+  const absl::StatusOr<SegmentedGraph> cut = SegmentText(text);
   EXPECT_TRUE(cut.ok()) << cut.status();
   EXPECT_THAT(cut->regions, SizeIs(1));
   const Candidates candidates = FindCandidates(cut->regions[0], Device(device));
@@ -107,11 +107,47 @@ TEST(RowPersistentScheduleTest, OddRowsKeepWholeVectors) {
 }
 
 TEST(RowPersistentScheduleTest, RowsThatDoNotFitAreRefusedWithBothNumbers) {
-  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(Softmax(8192, 1 << 18), "h100"));
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(Softmax(8192, 1 << 18)));
   const Candidates candidates = FindCandidates(cut.regions[0], Device("h100"));
   EXPECT_THAT(candidates.refused,
               ::testing::Contains(HasSubstr("a row takes 1024 bytes of registers a thread, the "
                                             "limit is 320")));
+}
+
+TEST(RowStreamScheduleTest, LongRowsAreStreamedByACtaEach) {
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"}) {
+    const KernelSchedule schedule = First(Softmax(4096, 1 << 18), device);
+    EXPECT_EQ(schedule.scheduler, SchedulerId::kRowStream) << device;
+    EXPECT_EQ(schedule.variant, "cta");
+    EXPECT_EQ(schedule.threads, 512);
+    // 32 KB a CTA on the way.
+    EXPECT_EQ(schedule.vector * schedule.unroll, 32);
+    EXPECT_EQ(schedule.splits, 0);
+  }
+}
+
+TEST(RowStreamScheduleTest, FewLongRowsGetTwoCtasAnSm) {
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"}) {
+    for (const int rows : {1, 3, 10}) {
+      const KernelSchedule schedule = First(Softmax(rows, 1 << 24), device);
+      EXPECT_EQ(schedule.variant, "split") << device;
+      EXPECT_EQ(schedule.splits, 2 * Device(device).sm_count / rows) << device;
+    }
+    // As many as there are steps.
+    EXPECT_EQ(First(Softmax(1, 1 << 16), device).splits, 16) << device;
+  }
+}
+
+TEST(RowStreamScheduleTest, RowsAreSplitWhereThatPaysForTheLaunches) {
+  EXPECT_EQ(First(Softmax(1, 8192), "h200").scheduler, SchedulerId::kRowPersistent);
+  EXPECT_EQ(First(Softmax(1, 65536), "h200").variant, "split");
+  EXPECT_EQ(First(Softmax(132, 65536), "h200").variant, "cta");
+}
+
+TEST(RowStreamScheduleTest, LargeTensorsTakeWideIndices) {
+  EXPECT_FALSE(First(Softmax(1 << 10, 1 << 20), "h200").wide_index);
+  EXPECT_TRUE(First(Softmax(1 << 11, 1 << 20), "h200").wide_index);
+  EXPECT_TRUE(First(Softmax(1, int64_t{1} << 33), "h200").wide_index);
 }
 
 TEST(RegionTest, DimsThatEveryTensorRunsThroughAreMerged) {

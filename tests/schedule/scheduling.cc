@@ -9,16 +9,13 @@
 
 namespace fusiond::testing {
 
-absl::StatusOr<SegmentedGraph> SegmentText(absl::string_view text, const std::string& profile,
-                                           schedule::Fusion fusion) {
+absl::StatusOr<SegmentedGraph> SegmentText(absl::string_view text, schedule::Fusion fusion) {
   SegmentedGraph result;
   FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, ir::Parse(text));
   FUSIOND_ASSIGN_OR_RETURN(const ir::Graph canonical, passes::Canonicalise(graph));
   FUSIOND_ASSIGN_OR_RETURN(result.graph, schedule::Prepare(canonical));
-  FUSIOND_ASSIGN_OR_RETURN(const executable::DeviceInfo device, executable::ProfileByName(profile));
   schedule::SegmentRequest request;
   request.graph = &result.graph;
-  request.device = &device;
   std::vector<schedule::BufferLayout> inputs, outputs;
   for (ir::ValueId input : result.graph.inputs()) {
     request.input_strides.push_back(result.graph.type(input).strides);

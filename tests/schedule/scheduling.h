@@ -2,7 +2,6 @@
 #ifndef FUSIOND_TESTS_SCHEDULE_SCHEDULING_H_
 #define FUSIOND_TESTS_SCHEDULE_SCHEDULING_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,7 +10,6 @@
 #include "compiler/schedule/region.h"
 #include "compiler/schedule/segment.h"
 #include "compiler/schedule/segmenter.h"
-#include "runtime/executable/device_info.h"
 
 namespace fusiond::testing {
 
@@ -21,9 +19,8 @@ struct SegmentedGraph {
   std::vector<schedule::Region> regions;  // one a segment
 };
 
-// Canonicalises `text`, whose extents are static, and cuts it for `profile`.
+// Canonicalises `text`, whose extents are static, and cuts it.
 absl::StatusOr<SegmentedGraph> SegmentText(absl::string_view text,
-                                           const std::string& profile = "h100",
                                            schedule::Fusion fusion = schedule::Fusion::kAll);
 
 // How many instrs of `op` the region has.

@@ -1,0 +1,226 @@
+#include "compiler/codegen/row_stream.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/kernel_text.h"
+#include "compiler/codegen/names.h"
+#include "compiler/codegen/row_text.h"
+#include "compiler/schedule/row_stream.h"
+#include "compiler/schedule/stages.h"
+
+namespace fusiond::codegen {
+namespace {
+
+using executable::Formula;
+using schedule::Instr;
+using schedule::KernelSchedule;
+using schedule::Pass;
+using schedule::Region;
+using schedule::RowStreamStep;
+using schedule::Stages;
+
+constexpr absl::string_view kFiles[] = {"math.cuh", "part.cuh", "smem.cuh", "sync.cuh", "team.cuh"};
+constexpr absl::string_view kSplitFiles[] = {"math.cuh", "part.cuh", "smem.cuh",    "sync.cuh",
+                                             "team.cuh", "pdl.cuh",  "partials.cuh"};
+constexpr int kFinishThreads = 32;
+
+// One kernel: all passes of a row, or one of them.
+class RowStream {
+ public:
+  RowStream(const Region& region, const KernelSchedule& schedule, const Stages& stages, int threads,
+            std::vector<int64_t>& alignment)
+      : region_(region),
+        schedule_(schedule),
+        stages_(stages),
+        shifted_(absl::EndsWith(schedule.variant, "_shifted")),
+        masked_(absl::EndsWith(schedule.variant, "_masked")),
+        text_("row_stream", threads),
+        out_(text_.body()),
+        rows_(region, schedule, stages, shifted_, out_, alignment) {
+    rows_.WalkFrom("first");
+  }
+
+  // A row a CTA.
+  Kernel WriteWhole() && {
+    text_.TakeTensors(region_);
+    text_.TakeScalars(region_);
+    rows_.WriteKernelValues();
+    out_.Line("const u32 t = fd_thread();");
+    out_.Line("const ", rows_.Index(), " row = fd_cta();");
+    rows_.WriteRow();
+    for (size_t p = 0; p < stages_.passes.size(); ++p) {
+      rows_.WriteRowValues(p);
+      const std::vector<ReductionGroup> groups = WriteWalk(p, "0");
+      for (const ReductionGroup& group : groups) rows_.NameResults(group);
+    }
+    rows_.WriteRowStores();
+    Kernel kernel = std::move(text_).Finish(kFiles);
+    kernel.grid[0] = Formula::Constant(region_.Rows());
+    kernel.smem_bytes = smem_bytes_;
+    return kernel;
+  }
+
+  // `scratch`: the buffer of each reduction's partial results.
+  Kernel WriteStep(const RowStreamStep& step, const std::map<uint32_t, uint32_t>& scratch,
+                   bool first, bool last) && {
+    const Pass& pass = stages_.passes[step.pass];
+    TakeTensors(step);
+    text_.TakeScalars(region_);
+    for (uint32_t i : step.incoming) TakeScratch(i, scratch, false);
+    for (uint32_t i : pass.reductions) TakeScratch(i, scratch, true);
+    if (!first) out_.Line("fd_wait_primary();");
+    rows_.Limit(step.needed);
+    rows_.WriteKernelValues();
+    out_.Line("const u32 t = fd_thread();");
+    out_.Line("const ", rows_.Index(), " row = fd_cta_y();");
+    rows_.WriteRow();
+    for (uint32_t i : step.incoming) WriteIncoming(i, scratch.at(i));
+    rows_.WriteRowValues(step.pass);
+    if (step.walks) {
+      const std::vector<ReductionGroup> groups = WriteWalk(step.pass, "fd_cta()");
+      WritePartials(groups, scratch);
+    }
+    if (!stages_.row_stores.empty()) {
+      out_.Open("if (fd_cta() == 0)");
+      rows_.WriteRowStores();
+      out_.Close();
+    }
+    if (!last) out_.Line("fd_launch_dependents();");
+    Kernel kernel = std::move(text_).Finish(kSplitFiles);
+    kernel.grid[0] = Formula::Constant(step.walks ? schedule_.splits : 1);
+    kernel.grid[1] = Formula::Constant(region_.Rows());
+    kernel.smem_bytes = smem_bytes_;
+    kernel.waits_for_primary = !first;
+    return kernel;
+  }
+
+ private:
+  void TakeTensors(const RowStreamStep& step) {
+    std::vector<bool> named(region_.tensors.size(), false);
+    for (size_t i = 0; i < region_.instrs.size(); ++i) {
+      if (step.needed[i] && region_.instrs[i].kind == Instr::Kind::kLoad)
+        named[region_.instrs[i].access.tensor] = true;
+    }
+    for (size_t s : stages_.passes[step.pass].stores) named[region_.stores[s].access.tensor] = true;
+    for (size_t s : stages_.row_stores) named[region_.stores[s].access.tensor] = true;
+    for (uint32_t t = 0; t < named.size(); ++t)
+      if (named[t]) text_.TakeTensor(region_, t);
+  }
+
+  void TakeScratch(uint32_t i, const std::map<uint32_t, uint32_t>& scratch, bool written) {
+    text_.TakeScratch(scratch.at(i), MemoryType(region_.instrs[i].dtype), written);
+  }
+
+  void WriteIncoming(uint32_t i, uint32_t buffer) {
+    const Instr& instr = region_.instrs[i];
+    const char* type = RegisterType(instr.dtype);
+    out_.Line("const ", type, " v", i, " = fd_combine_partials<", Reducer(instr.op), ", ",
+              schedule_.splits, ", ", type, ">(q", buffer, " + row * ", schedule_.splits, ");");
+  }
+
+  // The loop over the steps of pass `p`, of which this CTA takes the first at `turn`; then z<g>.
+  std::vector<ReductionGroup> WriteWalk(size_t p, absl::string_view turn) {
+    const Pass& pass = stages_.passes[p];
+    if (pass.reductions.empty() && pass.stores.empty()) return {};
+    const int64_t step = int64_t{schedule_.threads} * schedule_.vector * schedule_.unroll;
+    const int64_t span = region_.Columns() + (shifted_ ? schedule_.vector - 1 : 0);
+    rows_.SetChains(schedule::RowStreamChains(region_, pass, schedule_.vector));
+    rows_.DeclareChains(p);
+    out_.Open("for (", rows_.Index(), " first = ", turn == "0" ? "" : absl::StrCat(step, " * "),
+              turn, "; first < ", span, "; first += ", std::max(1, schedule_.splits) * step, ")");
+    for (uint32_t i : pass.loads) rows_.DeclareLoad(i);
+    if (!pass.loads.empty()) {
+      out_.Unrolled("k", schedule_.unroll);
+      rows_.OpenVector(masked_);
+      for (uint32_t i : pass.loads) rows_.WriteLoad(i, false);
+      rows_.CloseVector();
+      out_.Close();
+    }
+    out_.Unrolled("k", schedule_.unroll);
+    rows_.OpenVector(masked_);
+    rows_.WriteElements(p, false);
+    rows_.CloseVector();
+    out_.Close();
+    out_.Close();
+    const std::vector<ReductionGroup> groups = rows_.Groups(p);
+    for (const ReductionGroup& group : groups) {
+      rows_.FoldChains(group);
+      out_.Line("fd_warp_reduce<", Reducer(group.op), ", 32>(z", group.number, ");");
+    }
+    if (!groups.empty()) WriteMeeting(groups);
+    return groups;
+  }
+
+  void WriteMeeting(const std::vector<ReductionGroup>& groups) {
+    const int warps = schedule_.threads / 32;
+    for (const ReductionGroup& group : groups) {
+      const auto elements = static_cast<int64_t>(group.reductions.size()) * warps;
+      const char* type = RegisterType(group.dtype);
+      out_.Line(type, "* const w", group.number, " = fd_smem<", type, ">(", smem_bytes_, ", ",
+                elements, ");");
+      out_.Line("fd_put_partials<", warps, ">(z", group.number, ", w", group.number, ");");
+      smem_bytes_ += (elements * ir::ByteSize(group.dtype) + 15) / 16 * 16;
+    }
+    out_.Line("fd_sync();");
+    for (const ReductionGroup& group : groups) {
+      out_.Line("fd_take_partials<", Reducer(group.op), ", ", warps, ">(z", group.number, ", w",
+                group.number, ");");
+    }
+  }
+
+  void WritePartials(const std::vector<ReductionGroup>& groups,
+                     const std::map<uint32_t, uint32_t>& scratch) {
+    if (groups.empty()) return;
+    out_.Open("if (t == 0)");
+    for (const ReductionGroup& group : groups) {
+      for (size_t r = 0; r < group.reductions.size(); ++r) {
+        out_.Line("q", scratch.at(group.reductions[r]), "[row * ", schedule_.splits,
+                  " + fd_cta()] = fd_cast<", MemoryType(group.dtype), ">(z", group.number, "[", r,
+                  "]);");
+      }
+    }
+    out_.Close();
+  }
+
+  const Region& region_;
+  const KernelSchedule& schedule_;
+  const Stages& stages_;
+  const bool shifted_, masked_;
+  KernelText text_;
+  TextBuilder& out_;
+  RowText rows_;
+  int64_t smem_bytes_ = 0;
+};
+
+}  // namespace
+
+Emission EmitRowStream(const Region& region, const KernelSchedule& schedule) {
+  Emission emission;
+  emission.alignment = NaturalAlignment(region);
+  if (schedule.splits == 0) {
+    const Stages stages = schedule::PlanStages(region, schedule::kReadAgain);
+    emission.kernels.push_back(
+        RowStream(region, schedule, stages, schedule.threads, emission.alignment).WriteWhole());
+    return emission;
+  }
+  const std::vector<RowStreamStep> steps = schedule::SplitRowStream(region);
+  std::map<uint32_t, uint32_t> scratch;
+  for (size_t s = 0; s < steps.size(); ++s) {
+    for (uint32_t i : steps[s].stages.passes[steps[s].pass].reductions) {
+      scratch.emplace(i, static_cast<uint32_t>(emission.scratch_bytes.size()));
+      emission.scratch_bytes.push_back(Formula::Constant(region.Rows() * schedule.splits *
+                                                         ir::ByteSize(region.instrs[i].dtype)));
+    }
+    const int threads = steps[s].walks ? schedule.threads : kFinishThreads;
+    emission.kernels.push_back(
+        RowStream(region, schedule, steps[s].stages, threads, emission.alignment)
+            .WriteStep(steps[s], scratch, s == 0, s + 1 == steps.size()));
+  }
+  return emission;
+}
+
+}  // namespace fusiond::codegen
