@@ -69,8 +69,8 @@ class Scheduling {
       if (!scheduled) continue;
       for (const schedule::Copy& copy : scheduled->storage.copies) {
         const auto& tensors = scheduled->storage.memory.tensors;
-        FUSIOND_RETURN_IF_ERROR(
-            Schedule(schedule::CopyRegion(tensors[copy.from], tensors[copy.to]), *scheduled));
+        FUSIOND_RETURN_IF_ERROR(Schedule(schedule::CopyRegion(tensors[copy.from], tensors[copy.to]),
+                                         false, *scheduled));
       }
       return *std::move(scheduled);
     }
@@ -88,7 +88,8 @@ class Scheduling {
     for (const schedule::Segment& segment : scheduled.segments) {
       FUSIOND_ASSIGN_OR_RETURN(schedule::Region region,
                                schedule::BuildRegion(graph_, segment, scheduled.storage.memory));
-      const absl::Status status = Schedule(std::move(region), scheduled);
+      const bool last_resort = StrictestOf(segment) == Fusion::kNodeAlone;
+      const absl::Status status = Schedule(std::move(region), last_resort, scheduled);
       if (status.ok()) continue;
       if (!Restrict(segment)) return status;
       again = true;
@@ -97,14 +98,15 @@ class Scheduling {
     return scheduled;
   }
 
-  absl::Status Schedule(schedule::Region region, Scheduled& scheduled) {
+  // INTERNAL: no scheduler takes the region, which one of a single op cannot cause.
+  absl::Status Schedule(schedule::Region region, bool last_resort, Scheduled& scheduled) {
     const schedule::Candidates candidates = schedule::FindCandidates(region, request_.device);
-    absl::StrAppend(&result_.explanation, "segment ", scheduled.regions.size(), "\n",
-                    schedule::Print(region));
+    absl::StrAppend(&result_.explanation, "segment ", scheduled.regions.size(),
+                    last_resort ? ", last resort" : "", "\n", schedule::Print(region));
     for (const std::string& refusal : candidates.refused)
       absl::StrAppend(&result_.explanation, "refused: ", refusal, "\n");
     if (candidates.accepted.empty())
-      return absl::UnimplementedError(absl::StrCat(
+      return absl::InternalError(absl::StrCat(
           "no scheduler takes segment ", scheduled.regions.size(), ":\n", schedule::Print(region)));
     const size_t chosen = std::min<size_t>(request_.attempt, candidates.accepted.size() - 1);
     for (size_t c = 0; c < candidates.accepted.size(); ++c) {
@@ -115,6 +117,7 @@ class Scheduling {
                       static_cast<int64_t>(candidate.cost.microseconds * 100), "e-2 us\n");
     }
     ScheduledRegion made;
+    made.last_resort = last_resort;
     made.schedule = candidates.accepted[chosen].schedule;
     made.emission = codegen::Emit(region, made.schedule);
     for (const codegen::Kernel& kernel : made.emission.kernels) {
@@ -130,16 +133,22 @@ class Scheduling {
     return absl::OkStatus();
   }
 
-  // False when the nodes stand alone already.
-  bool Restrict(const schedule::Segment& segment) {
+  Fusion StrictestOf(const schedule::Segment& segment) const {
     Fusion strictest = Fusion::kAll;
     for (const schedule::SegmentNode& node : segment.nodes)
       strictest = std::max(strictest, fusion_[node.node]);
+    return strictest;
+  }
+
+  // False when the nodes stand alone already.
+  bool Restrict(const schedule::Segment& segment) {
+    const Fusion strictest = StrictestOf(segment);
     if (strictest == Fusion::kNodeAlone) return false;
     const auto next = static_cast<Fusion>(static_cast<int>(strictest) + 1);
     for (const schedule::SegmentNode& node : segment.nodes) fusion_[node.node] = next;
     if (next == Fusion::kNodeAlone)
-      result_.notes.push_back(absl::StrCat("a kernel per op: ", segment.nodes.size(), " nodes"));
+      result_.notes.push_back(
+          absl::StrCat("last resort, a kernel per op: ", segment.nodes.size(), " nodes"));
     return true;
   }
 

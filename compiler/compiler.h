@@ -9,8 +9,9 @@
 // before it asks for compilation. A spill report leads to Plan again with the next candidate
 // (`attempt`).
 //
-// Thread-safety: pure functions. Errors: as the graph verifier's; UNIMPLEMENTED for what no
-// scheduler takes; RESOURCE_EXHAUSTED for a graph over budget.
+// Thread-safety: pure functions. Errors: as the graph verifier's; RESOURCE_EXHAUSTED for a
+// graph over budget, or one op whose scalars exceed the arguments of a kernel. No graph is refused
+// for want of a scheduler: what none takes is cut down to a kernel an op.
 #ifndef FUSIOND_COMPILER_COMPILER_H_
 #define FUSIOND_COMPILER_COMPILER_H_
 
@@ -58,8 +59,9 @@ struct PlanResult {
   std::vector<KernelSource> sources;  // one an image, in the skeleton's order of images
   executable::Executable skeleton;    // images without cubins; complete for arch "cpu"
   std::string explanation;            // segments, schedules, what was refused and why
-  std::vector<std::string>
-      notes;  // fallbacks taken, one a line ("pointwise per op: …"); counted by the server
+  // Fallbacks taken, one a segment: "last resort, a kernel per op: 3 nodes"; the server counts
+  // them.
+  std::vector<std::string> notes;
 };
 
 absl::StatusOr<PlanResult> Plan(const PlanRequest& request);

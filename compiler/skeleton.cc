@@ -245,7 +245,8 @@ void AddSteps(const ir::Graph& graph, const PlanRequest& request,
   for (size_t r = 0; r < regions.size(); ++r) {
     const ScheduledRegion& region = regions[r];
     absl::StrAppend(&executable.provenance.schedule, r < segments ? "" : "copy ",
-                    schedule::Print(region.schedule), "\n");
+                    region.last_resort ? "last resort " : "", schedule::Print(region.schedule),
+                    "\n");
     for (const codegen::Kernel& kernel : region.emission.kernels) {
       const auto [image, added] =
           images.try_emplace(kernel.text, static_cast<uint32_t>(sources.size()));

@@ -24,6 +24,7 @@ struct ScheduledRegion {
   schedule::Region region;
   schedule::KernelSchedule schedule;
   codegen::Emission emission;
+  bool last_resort = false;  // of one op, because no scheduler took it with others
 };
 
 // Arch, profile, inputs with the extents and strides of the request, outputs. `graph` is

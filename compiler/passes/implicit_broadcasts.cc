@@ -106,11 +106,12 @@ class Sinker {
       return absl::OkStatus();
     }
     Operands operands;
+    // The condition of a where says nothing about its dtype.
+    const size_t first_typed = ir::Info(node.op).promotion == ir::Promotion::kSelect ? 1 : 0;
     bool other_tensor = false;
-    for (const ValueId operand : node.operands) {
-      operands.push_back(renamed_[operand]);
-      other_tensor =
-          other_tensor || (!to().type(operands.back()).scalar && !IsFilled(operands.back()));
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      operands.push_back(renamed_[node.operands[i]]);
+      other_tensor |= i >= first_typed && !to().type(operands[i]).scalar && !IsFilled(operands[i]);
     }
     // A filled tensor beside another one is its scalar.
     for (ValueId& operand : operands) {

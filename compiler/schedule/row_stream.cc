@@ -85,9 +85,13 @@ KernelSchedule Complete(const Region& region, KernelSchedule s, bool shifted, in
 Cost Estimate(const Region& region, const KernelSchedule& s, const DeviceInfo& device) {
   const Stages stages = PlanStages(region, kReadAgain);
   Cost cost;
+  cost.dram_bytes = TouchedBytes(region);
+  std::vector<bool> read(region.instrs.size(), false);
   for (const Pass& pass : stages.passes) {
-    for (uint32_t i : pass.loads) cost.dram_bytes += TouchedBytes(region, region.instrs[i].access);
-    for (size_t k : pass.stores) cost.dram_bytes += TouchedBytes(region, region.stores[k].access);
+    for (uint32_t i : pass.loads) {
+      if (read[i]) cost.dram_bytes += TouchedBytes(region, region.instrs[i].access);
+      read[i] = true;
+    }
   }
   if (s.splits > 0) cost.kernels = static_cast<int>(SplitRowStream(region).size());
   cost.microseconds =

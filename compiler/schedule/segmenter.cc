@@ -168,9 +168,9 @@ absl::Status CheckLowered(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
     if (node.op == ir::Op::kVar || node.op == ir::Op::kVarMean || node.op == ir::Op::kWelford ||
         node.op == ir::Op::kSize)
-      return absl::UnimplementedError(
-          absl::StrCat("no kernel computes node '", ir::Info(node.op).name, "' (value ",
-                       node.results[0], "): canonicalisation should have lowered it"));
+      return absl::InternalError(absl::StrCat("no kernel computes node '", ir::Info(node.op).name,
+                                              "' (value ", node.results[0],
+                                              "): canonicalisation should have lowered it"));
   }
   return absl::OkStatus();
 }

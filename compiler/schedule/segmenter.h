@@ -36,7 +36,7 @@ struct SegmentRequest {
   absl::Span<const Fusion> fusion;      // by NodeId; empty: kAll everywhere
 };
 
-// Segments in an order in which they may run. UNIMPLEMENTED names a node that no kernel computes
+// Segments in an order in which they may run. INTERNAL names a node that no kernel computes
 // (an op that canonicalisation should have lowered).
 absl::StatusOr<std::vector<Segment>> Segmentation(const SegmentRequest& request);
 

@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
 #include "tests/codegen/plan_runner.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/status_matchers.h"
@@ -16,6 +19,7 @@ using ::fusiond::testing::MakeRandomGraph;
 using ::fusiond::testing::PlanRunOptions;
 using ::fusiond::testing::RandomGraph;
 using ::fusiond::testing::RandomGraphOptions;
+using ::fusiond::testing::RequestFor;
 using ::fusiond::testing::RunPlan;
 using ::fusiond::testing::TestSeed;
 
@@ -34,6 +38,55 @@ TEST(RandomGraphTest, KernelsAgreeWithTheEvaluator) {
     const absl::Status status = RunPlan(random.graph, options);
     EXPECT_TRUE(status.ok()) << "seed " << seed + i << ": " << status << "\n"
                              << ir::Print(random.graph);
+  }
+}
+
+int64_t LargestTensor(const ir::Graph& graph) {
+  int64_t largest = 0;
+  for (ir::ValueId id = 0; id < graph.value_count(); ++id)
+    largest = std::max(largest, ir::ElementCount(graph.type(id)).value_or(0));
+  return largest;
+}
+
+TEST(RandomGraphTest, KernelsOfLongRowsAgreeWithTheEvaluator) {
+  RandomGraphOptions long_rows;
+  long_rows.max_extent = 120000;
+  long_rows.max_rank = 1;
+  long_rows.max_nodes = 12;
+  const uint64_t seed = TestSeed();
+  for (int i = 0, done = 0; done < Graphs(4); ++i) {
+    const RandomGraph random = MakeRandomGraph(seed + i, long_rows);
+    const int64_t largest = LargestTensor(random.graph);
+    if (largest < 20000 || largest > 500000) continue;
+    ++done;
+    PlanRunOptions options;
+    options.seed = seed + i;
+    options.emulation.interleavings = {emulation::SixInterleavings()[i % 6]};
+    const absl::Status status = RunPlan(random.graph, options);
+    EXPECT_TRUE(status.ok()) << "seed " << seed + i << ": " << status << "\n"
+                             << ir::Print(random.graph);
+  }
+}
+
+// Short rows and long ones, few and many, small graphs and large ones: what one kernel cannot hold
+// is cut, down to a kernel an op.
+TEST(RandomGraphTest, NoneIsRefused) {
+  std::vector<RandomGraphOptions> kinds(5);
+  kinds[1].max_nodes = 120;
+  kinds[2].max_extent = 600, kinds[2].max_rank = 3;
+  kinds[3].max_extent = 200000, kinds[3].max_rank = 2;
+  kinds[4].max_extent = 100000, kinds[4].max_rank = 2, kinds[4].max_nodes = 80;
+  const uint64_t seed = TestSeed();
+  for (int i = 0; i < Graphs(500); ++i) {
+    const RandomGraph random = MakeRandomGraph(seed + i, kinds[i % kinds.size()]);
+    // Broadcasts of long dims may exceed the limit on elements.
+    if (!ir::Verify(random.graph, ir::Stage::kImported).ok()) continue;
+    ASSERT_OK_AND_ASSIGN(compiler::PlanRequest request, RequestFor(random.graph, {}));
+    ASSERT_OK_AND_ASSIGN(request.device,
+                         executable::ProfileByName(i % 2 == 0 ? "sm_80" : "sm_90a"));
+    const absl::StatusOr<compiler::PlanResult> plan = compiler::Plan(request);
+    EXPECT_TRUE(plan.ok()) << "seed " << seed + i << ": " << plan.status() << "\n"
+                           << ir::Print(random.graph);
   }
 }
 

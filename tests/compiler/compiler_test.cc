@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/ir/text.h"
 #include "compiler/nvrtc/nvrtc.h"
 #include "runtime/executable/serialise.h"
@@ -61,6 +62,29 @@ bool HasGuard(const PlanResult& plan, Guard::Kind kind, uint32_t input, int64_t 
     if (guard.kind == kind && guard.input == input && guard.value == value && !guard.output)
       return true;
   return false;
+}
+
+TEST(PlanTest, WhatNoKernelHoldsBecomesAKernelPerOp) {
+  // Arguments of a few tensors at most: none of the segments fits.
+  std::string text = "fir 1\n%v0 = input : f32[64,256]\n";
+  for (int i = 1; i < 9; ++i)
+    absl::StrAppend(&text, "%x", i, " = input : f32[64,256]\n%e", i, " = exp %x", i, "\n%v", i,
+                    " = add %v", i - 1, ", %e", i, "\n");
+  absl::StrAppend(&text, "%s = sum %v8 {dims=[1], keepdim=true}\n%y = mul %v8, %s\n",
+                  "%c = sum %y {dims=[0]}\noutput %y\noutput %c\n");
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    PlanRequest request = Request(text, arch);
+    request.device.max_argument_bytes = 48;
+    ASSERT_OK_AND_ASSIGN(const PlanResult plan, Plan(request));
+    EXPECT_GE(plan.skeleton.steps.size(), 18u);
+    EXPECT_THAT(plan.notes, Contains(HasSubstr("last resort, a kernel per op")));
+    EXPECT_THAT(plan.explanation, HasSubstr(", last resort"));
+    EXPECT_THAT(plan.skeleton.provenance.schedule, HasSubstr("last resort pointwise/"));
+    EXPECT_THAT(plan.skeleton.provenance.schedule, HasSubstr("last resort row_"));
+    ASSERT_OK_AND_ASSIGN(const PlanResult whole, Plan(Request(text, arch)));
+    EXPECT_LE(whole.skeleton.steps.size(), 2u);
+    EXPECT_THAT(whole.notes, ::testing::IsEmpty());
+  }
 }
 
 TEST(PlanTest, PointwiseGraphBecomesOneKernelWithGuards) {
