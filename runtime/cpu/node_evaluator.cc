@@ -146,6 +146,8 @@ bool LeavesCorners(Op op, const double* values, const double* errors, size_t cou
       return may_be_zero(1) || QuotientChanges(op, values, errors);
     case Op::kReciprocal:
       return may_be_zero(0);
+    case Op::kSignbit:
+      return std::isnan(values[0]);  // the sign of a nan is nobody's
     case Op::kFrac:
       return std::trunc(values[0] - errors[0]) != std::trunc(values[0] + errors[0]);
     case Op::kEq:

@@ -137,6 +137,17 @@ TEST_F(EvaluateTest, ElementsAtADiscontinuityAreUndecided) {
   EXPECT_LT(out[0].error[1], 1e-5);
 }
 
+TEST_F(EvaluateTest, SignOfANanIsUndecided) {
+  ValueId x = Input(DType::kFloat, {2});
+  graph_.AddOutput(Add(Op::kSignbit, {Add(Op::kErfinv, {x})}));
+  EvaluateOptions options;
+  options.double_precision = options.track_error = true;
+  ASSERT_OK_AND_ASSIGN(auto out,
+                       Evaluate(graph_, {Tensor(DType::kFloat, {2}, {2, -0.5})}, options));
+  EXPECT_EQ(out[0].error[0], INFINITY);
+  EXPECT_EQ(out[0].error[1], 0);
+}
+
 TEST_F(EvaluateTest, WrongInputsAreNamed) {
   ValueId x = Input(DType::kFloat, {2});
   graph_.AddOutput(Add(Op::kNeg, {x}));
