@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/names.h"
 #include "compiler/codegen/row_text.h"
+#include "compiler/schedule/moments.h"
 #include "compiler/schedule/row_stream.h"
 #include "compiler/schedule/stages.h"
 
@@ -23,9 +26,6 @@ using schedule::Region;
 using schedule::RowStreamStep;
 using schedule::Stages;
 
-constexpr absl::string_view kFiles[] = {"math.cuh", "part.cuh", "smem.cuh", "sync.cuh", "team.cuh"};
-constexpr absl::string_view kSplitFiles[] = {"math.cuh", "part.cuh", "smem.cuh",    "sync.cuh",
-                                             "team.cuh", "pdl.cuh",  "partials.cuh"};
 constexpr int kFinishThreads = 32;
 
 // One kernel: all passes of a row, or one of them.
@@ -56,9 +56,11 @@ class RowStream {
       rows_.WriteRowValues(p);
       const std::vector<ReductionGroup> groups = WriteWalk(p, "0");
       for (const ReductionGroup& group : groups) rows_.NameResults(group);
+      for (uint32_t i : Moments(p))
+        out_.Line("const ", RegisterType(region_.instrs[i].dtype), " v", i, " = a", i, ".m2;");
     }
     rows_.WriteRowStores();
-    Kernel kernel = std::move(text_).Finish(kFiles);
+    Kernel kernel = std::move(text_).Finish(Files());
     kernel.grid[0] = Formula::Constant(region_.Rows());
     kernel.smem_bytes = smem_bytes_;
     return kernel;
@@ -82,7 +84,7 @@ class RowStream {
     rows_.WriteRowValues(step.pass);
     if (step.walks) {
       const std::vector<ReductionGroup> groups = WriteWalk(step.pass, "fd_cta()");
-      WritePartials(groups, scratch);
+      if (!pass.reductions.empty()) WritePartials(step.pass, groups, scratch);
     }
     if (!stages_.row_stores.empty()) {
       out_.Open("if (fd_cta() == 0)");
@@ -90,7 +92,7 @@ class RowStream {
       out_.Close();
     }
     if (!last) out_.Line("fd_launch_dependents();");
-    Kernel kernel = std::move(text_).Finish(kSplitFiles);
+    Kernel kernel = std::move(text_).Finish(Files());
     kernel.grid[0] = Formula::Constant(step.walks ? schedule_.splits : 1);
     kernel.grid[1] = Formula::Constant(region_.Rows());
     kernel.smem_bytes = smem_bytes_;
@@ -99,6 +101,27 @@ class RowStream {
   }
 
  private:
+  std::vector<absl::string_view> Files() const {
+    std::vector<absl::string_view> files = {"math.cuh", "part.cuh", "smem.cuh", "sync.cuh",
+                                            "team.cuh"};
+    if (schedule_.splits > 0) files.insert(files.end(), {"pdl.cuh", "partials.cuh"});
+    if (std::any_of(region_.instrs.begin(), region_.instrs.end(), IsMoment))
+      files.push_back("moments.cuh");
+    return files;
+  }
+
+  static bool IsMoment(const Instr& instr) {
+    return instr.kind == Instr::Kind::kReduce && instr.op == ir::Op::kVar;
+  }
+
+  // Reductions of pass `p` that are sums of squared deviations.
+  std::vector<uint32_t> Moments(size_t p) const {
+    std::vector<uint32_t> moments;
+    for (uint32_t i : stages_.passes[p].reductions)
+      if (IsMoment(region_.instrs[i])) moments.push_back(i);
+    return moments;
+  }
+
   void TakeTensors(const RowStreamStep& step) {
     std::vector<bool> named(region_.tensors.size(), false);
     for (size_t i = 0; i < region_.instrs.size(); ++i) {
@@ -118,6 +141,11 @@ class RowStream {
   void WriteIncoming(uint32_t i, uint32_t buffer) {
     const Instr& instr = region_.instrs[i];
     const char* type = RegisterType(instr.dtype);
+    if (IsMoment(instr)) {
+      out_.Line("const ", type, " v", i, " = fd_combine_moments<", schedule_.splits, ">(q", buffer,
+                " + row * ", 3 * schedule_.splits, ").m2;");
+      return;
+    }
     out_.Line("const ", type, " v", i, " = fd_combine_partials<", Reducer(instr.op), ", ",
               schedule_.splits, ", ", type, ">(q", buffer, " + row * ", schedule_.splits, ");");
   }
@@ -151,12 +179,20 @@ class RowStream {
       rows_.FoldChains(group);
       out_.Line("fd_warp_reduce<", Reducer(group.op), ", 32>(z", group.number, ");");
     }
-    if (!groups.empty()) WriteMeeting(groups);
+    if (!pass.reductions.empty()) WriteMeeting(groups, Moments(p));
     return groups;
   }
 
-  void WriteMeeting(const std::vector<ReductionGroup>& groups) {
+  void WriteMeeting(const std::vector<ReductionGroup>& groups,
+                    const std::vector<uint32_t>& moments) {
     const int warps = schedule_.threads / 32;
+    for (uint32_t i : moments) {
+      const ir::DType dtype = region_.instrs[i].dtype;
+      const std::string type = absl::StrCat("fd_welford<", RegisterType(dtype), ">");
+      out_.Line(type, "* const u", i, " = fd_smem<", type, ">(", smem_bytes_, ", ", warps, ");");
+      out_.Line("fd_put_moments(a", i, ", u", i, ");");
+      smem_bytes_ += (3 * warps * ir::ByteSize(dtype) + 15) / 16 * 16;
+    }
     for (const ReductionGroup& group : groups) {
       const auto elements = static_cast<int64_t>(group.reductions.size()) * warps;
       const char* type = RegisterType(group.dtype);
@@ -166,16 +202,20 @@ class RowStream {
       smem_bytes_ += (elements * ir::ByteSize(group.dtype) + 15) / 16 * 16;
     }
     out_.Line("fd_sync();");
+    for (uint32_t i : moments) out_.Line("a", i, " = fd_take_moments<", warps, ">(u", i, ");");
     for (const ReductionGroup& group : groups) {
       out_.Line("fd_take_partials<", Reducer(group.op), ", ", warps, ">(z", group.number, ", w",
                 group.number, ");");
     }
   }
 
-  void WritePartials(const std::vector<ReductionGroup>& groups,
+  void WritePartials(size_t p, const std::vector<ReductionGroup>& groups,
                      const std::map<uint32_t, uint32_t>& scratch) {
-    if (groups.empty()) return;
     out_.Open("if (t == 0)");
+    for (uint32_t i : Moments(p)) {
+      out_.Line("fd_store_moments(q", scratch.at(i), " + 3 * (row * ", schedule_.splits,
+                " + fd_cta()), a", i, ");");
+    }
     for (const ReductionGroup& group : groups) {
       for (size_t r = 0; r < group.reductions.size(); ++r) {
         out_.Line("q", scratch.at(group.reductions[r]), "[row * ", schedule_.splits,
@@ -198,7 +238,8 @@ class RowStream {
 
 }  // namespace
 
-Emission EmitRowStream(const Region& region, const KernelSchedule& schedule) {
+Emission EmitRowStream(const Region& given, const KernelSchedule& schedule) {
+  const Region region = schedule::WithMoments(given);
   Emission emission;
   emission.alignment = NaturalAlignment(region);
   if (schedule.splits == 0) {
@@ -212,8 +253,9 @@ Emission EmitRowStream(const Region& region, const KernelSchedule& schedule) {
   for (size_t s = 0; s < steps.size(); ++s) {
     for (uint32_t i : steps[s].stages.passes[steps[s].pass].reductions) {
       scratch.emplace(i, static_cast<uint32_t>(emission.scratch_bytes.size()));
-      emission.scratch_bytes.push_back(Formula::Constant(region.Rows() * schedule.splits *
-                                                         ir::ByteSize(region.instrs[i].dtype)));
+      emission.scratch_bytes.push_back(Formula::Constant(
+          region.Rows() * schedule.splits * schedule::PartialElements(region.instrs[i]) *
+          ir::ByteSize(region.instrs[i].dtype)));
     }
     const int threads = steps[s].walks ? schedule.threads : kFinishThreads;
     emission.kernels.push_back(

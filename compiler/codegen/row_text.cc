@@ -308,6 +308,11 @@ void RowText::WriteElements(size_t p, bool now) {
     out_.Line("fd_vec<", RegisterType(region_.instrs[region_.stores[s].value].dtype), ", ",
               schedule_.vector, "> o", s, ";");
   }
+  for (uint32_t i : pass.reductions) {
+    if (region_.instrs[i].op != ir::Op::kVar) continue;
+    out_.Line("fd_vec<", RegisterType(region_.instrs[i].dtype), ", ", schedule_.vector, "> y", i,
+              ";");
+  }
   out_.Unrolled("e", schedule_.vector);
   for (uint32_t i : pass.elements) {
     if (ScopeOf(i) != Scope::kElement) continue;
@@ -316,6 +321,10 @@ void RowText::WriteElements(size_t p, bool now) {
   }
   for (uint32_t i : pass.reductions) {
     const Instr& instr = region_.instrs[i];
+    if (instr.op == ir::Op::kVar) {
+      out_.Line("y", i, "[e] = ", Value(instr.operands[0]), ";");
+      continue;
+    }
     const std::string chain = absl::StrCat(
         "a", i, "[e", chains_ < schedule_.vector ? absl::StrCat(" % ", chains_) : "", "]");
     const std::string combined =
@@ -335,6 +344,10 @@ void RowText::WriteElements(size_t p, bool now) {
       out_.Line("o", s, "[e] = ", Value(region_.stores[s].value), ";");
   }
   out_.Close();
+  for (uint32_t i : pass.reductions) {
+    if (region_.instrs[i].op != ir::Op::kVar) continue;
+    out_.Line("fd_moments_add(a", i, ", y", i, shifted_ ? ", begin, end" : "", ");");
+  }
   for (size_t s : pass.stores) WriteStore(s);
 }
 
@@ -390,6 +403,10 @@ void RowText::DeclareChains(size_t p) {
   for (uint32_t i : stages_.passes[p].reductions) {
     const Instr& instr = region_.instrs[i];
     const char* type = RegisterType(instr.dtype);
+    if (instr.op == ir::Op::kVar) {
+      out_.Line("fd_welford<", type, "> a", i, " = {};");
+      continue;
+    }
     out_.Line(type, " a", i, "[", chains_, "];");
     out_.Unrolled("e", chains_);
     out_.Line("a", i, "[e] = ", Reducer(instr.op), "::identity<", type, ">();");
@@ -416,6 +433,7 @@ std::vector<ReductionGroup> RowText::Groups(size_t p) {
   std::vector<ReductionGroup> groups;
   for (uint32_t i : stages_.passes[p].reductions) {
     const Instr& instr = region_.instrs[i];
+    if (instr.op == ir::Op::kVar) continue;
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const ReductionGroup& g) {
       return g.op == instr.op && g.dtype == instr.dtype;
     });

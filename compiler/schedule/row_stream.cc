@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/cost.h"
 #include "compiler/schedule/device_model.h"
+#include "compiler/schedule/moments.h"
 #include "compiler/schedule/row_persistent.h"
 
 namespace fusiond::schedule {
@@ -31,7 +32,8 @@ bool Walks(const Pass& pass) { return !pass.reductions.empty() || !pass.stores.e
 int64_t AccumulatorBytes(const Region& region, const Pass& pass) {
   int64_t bytes = 0;
   for (uint32_t i : pass.reductions)
-    bytes += std::max<int64_t>(4, ir::ByteSize(region.instrs[i].dtype));
+    bytes += PartialElements(region.instrs[i]) *
+             std::max<int64_t>(4, ir::ByteSize(region.instrs[i].dtype));
   return bytes;
 }
 
@@ -82,7 +84,8 @@ KernelSchedule Complete(const Region& region, KernelSchedule s, bool shifted, in
   return s;
 }
 
-Cost Estimate(const Region& region, const KernelSchedule& s, const DeviceInfo& device) {
+Cost Estimate(const Region& given, const KernelSchedule& s, const DeviceInfo& device) {
+  const Region region = WithMoments(given);
   const Stages stages = PlanStages(region, kReadAgain);
   Cost cost;
   cost.dram_bytes = TouchedBytes(region);
@@ -99,9 +102,10 @@ Cost Estimate(const Region& region, const KernelSchedule& s, const DeviceInfo& d
   return cost;
 }
 
-std::string Applies(const Region& region, const DeviceInfo&) {
-  if (!region.row_reductions) return "it has no row reductions";
-  if (region.column_reductions) return "it has column reductions";
+std::string Applies(const Region& given, const DeviceInfo&) {
+  if (!given.row_reductions) return "it has no row reductions";
+  if (given.column_reductions) return "it has column reductions";
+  const Region region = WithMoments(given);
   for (const Pass& pass : PlanStages(region, kReadAgain).passes) {
     const int64_t bytes = AccumulatorBytes(region, pass);
     if (bytes > kMaxAccumulatorBytes && pass.reductions.size() > 1) {
@@ -131,7 +135,8 @@ KernelSchedule ByRule(const Region& region, const Stages& stages, int vector) {
   return s;
 }
 
-std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& device) {
+std::vector<KernelSchedule> Propose(const Region& given, const DeviceInfo& device) {
+  const Region region = WithMoments(given);
   const Stages stages = PlanStages(region, kReadAgain);
   const RowShape shape = ShapeOfRows(region);
   const auto both = [&](KernelSchedule s) {
@@ -162,6 +167,8 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
 }
 
 }  // namespace
+
+int PartialElements(const Instr& reduction) { return reduction.op == ir::Op::kVar ? 3 : 1; }
 
 int RowStreamChains(const Region& region, const Pass& pass, int vector) {
   int chains = vector;

@@ -1,4 +1,4 @@
-// Definitions of norm backwards at any size, as people write them.
+// Definitions of norms and their backwards at any size, as people write them.
 #ifndef FUSIOND_TESTS_CODEGEN_NORM_GRAPHS_H_
 #define FUSIOND_TESTS_CODEGEN_NORM_GRAPHS_H_
 
@@ -8,6 +8,27 @@
 #include "absl/strings/substitute.h"
 
 namespace fusiond::testing {
+
+// Outputs: the normalised input, its mean and the reciprocal of its deviation.
+inline std::string LayerNorm(int rows, int columns, absl::string_view dtype = "bf16") {
+  return absl::Substitute(R"(fir 1
+%x = input : $2[$0,$1]
+%w = input : $2[$1]
+%f = cast %x {dtype=f32}
+%v, %m = var_mean %f {dims=[1], correction=0, keepdim=true}
+%d = sub %f, %m
+%eps = constant {value=1e-5}
+%ve = add %v, %eps
+%r = rsqrt %ve
+%h = mul %d, %r
+%y = mul %h, %w
+%o = cast %y {dtype=$2}
+output %o
+output %m
+output %r
+)",
+                          rows, columns, dtype);
+}
 
 // Outputs: the gradients of the weight and of the input.
 inline std::string RmsNormBackward(int rows, int columns, absl::string_view dtype = "bf16") {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/text.h"
+#include "tests/codegen/norm_graphs.h"
 #include "tests/codegen/plan_runner.h"
 #include "tests/support/status_matchers.h"
 
@@ -14,6 +15,7 @@ namespace fusiond::codegen {
 namespace {
 
 using ::fusiond::testing::IsOk;
+using ::fusiond::testing::LayerNorm;
 using ::fusiond::testing::PlanRunOptions;
 using ::fusiond::testing::RequestFor;
 using ::fusiond::testing::RunPlan;
@@ -41,25 +43,6 @@ void Check(const std::string& text, const std::string& schedule,
   EXPECT_THAT(RunPlan(text, options), IsOk()) << text;
 }
 
-std::string LayerNorm(const char* dtype, int rows, int columns) {
-  return absl::StrCat("fir 1\n%x = input : ", dtype, "[", rows, ",", columns,
-                      "]\n%w = input : ", dtype, "[", columns, R"(]
-%f = cast %x {dtype=f32}
-%v, %m = var_mean %f {dims=[1], correction=0, keepdim=true}
-%d = sub %f, %m
-%eps = constant {value=1e-5}
-%ve = add %v, %eps
-%r = rsqrt %ve
-%h = mul %d, %r
-%y = mul %h, %w
-%o = cast %y {dtype=)",
-                      dtype, R"(}
-output %o
-output %m
-output %r
-)");
-}
-
 struct Shape {
   const char* dtype;
   int rows, columns;
@@ -72,7 +55,7 @@ class RowStreamShapeTest : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(RowStreamShapeTest, LayerNorm) {
   const Shape& shape = GetParam();
-  Check(LayerNorm(shape.dtype, shape.rows, shape.columns), shape.schedule);
+  Check(LayerNorm(shape.rows, shape.columns, shape.dtype), shape.schedule);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, RowStreamShapeTest,
@@ -189,8 +172,8 @@ TEST(RowStreamTextTest, WeakAlignment) {
   for (const int alignment : {2, 4, 8}) {
     PlanRunOptions options = Quick();
     options.alignment = alignment;
-    EXPECT_THAT(RunPlan(LayerNorm("bf16", 1, 65003), options), IsOk()) << alignment;
-    EXPECT_THAT(RunPlan(LayerNorm("bf16", 4, 65008), options), IsOk()) << alignment;
+    EXPECT_THAT(RunPlan(LayerNorm(1, 65003), options), IsOk()) << alignment;
+    EXPECT_THAT(RunPlan(LayerNorm(4, 65008), options), IsOk()) << alignment;
   }
 }
 
@@ -236,8 +219,8 @@ TEST(RowStreamTextTest, EveryCandidate) {
   for (int attempt = 1; attempt < 12; attempt += 2) {
     PlanRunOptions options = Quick();
     options.attempt = attempt;
-    EXPECT_THAT(RunPlan(LayerNorm("bf16", 2, 50003), options), IsOk()) << attempt;
-    EXPECT_THAT(RunPlan(LayerNorm("bf16", 4, 50008), options), IsOk()) << attempt;
+    EXPECT_THAT(RunPlan(LayerNorm(2, 50003), options), IsOk()) << attempt;
+    EXPECT_THAT(RunPlan(LayerNorm(4, 50008), options), IsOk()) << attempt;
   }
 }
 

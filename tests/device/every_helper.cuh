@@ -140,6 +140,14 @@ extern "C" __global__ void __launch_bounds__(128)
   c[0] = fd_combine_partials<fd_prod, 40, i64>(c);
   d[0] = fd_combine_partials<fd_sum, 64, f32>(d);
   e[0] = fd_combine_partials<fd_sum, 90, f64>(e);
+  fd_welford<f32> s = {};
+  fd_moments_add(s, fd_load<f32, 4>(d));
+  fd_moments_add(s, fd_load<f32, 4>(d), 1, 3);
+  fd_welford<f32>* const states = fd_smem<fd_welford<f32>>(256, 4);
+  fd_put_moments(s, states);
+  fd_sync();
+  fd_store_moments(d, fd_take_moments<4>(states));
+  d[0] = fd_combine_moments<40>(d).m2;
 }
 
 extern "C" __global__ void __launch_bounds__(128) every_copy(const f32* from, f32* to) {

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/candidates.h"
 #include "compiler/schedule/device_model.h"
+#include "compiler/schedule/moments.h"
+#include "compiler/schedule/stages.h"
 #include "compiler/schedule/variants.h"
 #include "tests/schedule/scheduling.h"
 #include "tests/support/status_matchers.h"
@@ -142,6 +144,40 @@ TEST(RowStreamScheduleTest, RowsAreSplitWhereThatPaysForTheLaunches) {
   EXPECT_EQ(First(Softmax(1, 8192), "h200").scheduler, SchedulerId::kRowPersistent);
   EXPECT_EQ(First(Softmax(1, 65536), "h200").variant, "split");
   EXPECT_EQ(First(Softmax(132, 65536), "h200").variant, "cta");
+}
+
+TEST(RowStreamScheduleTest, VarianceAndItsMeanAreOnePass) {
+  const auto passes = [](const std::string& text) {
+    const absl::StatusOr<SegmentedGraph> cut = SegmentText(text);
+    EXPECT_TRUE(cut.ok()) << cut.status();
+    return PlanStages(WithMoments(cut->regions.at(0)), kReadAgain).passes.size();
+  };
+  const std::string head = "fir 1\n%x = input : f32[8,100000]\n";
+  EXPECT_EQ(passes(head + "%v, %m = var_mean %x {dims=[1], correction=1}\noutput %v\noutput %m\n"),
+            2u);  // the second has no columns
+  EXPECT_EQ(passes(head + R"(%v, %m = var_mean %x {dims=[1], correction=0, keepdim=true}
+%d = sub %x, %m
+%r = rsqrt %v
+%y = mul %d, %r
+output %y
+)"),
+            2u);
+  // Squares around something else than the mean.
+  const std::string centred = R"(%s = sum %x {dims=[1], keepdim=true}
+%n = constant {value=N}
+%m = div %s, %n
+%d = sub %x, %m
+%q = mul %d, %d
+%v = sum %q {dims=[1], keepdim=true}
+%y = mul %x, %v
+output %y
+)";
+  const auto with = [&](const std::string& divisor) {
+    std::string text = head + centred;
+    return text.replace(text.find('N'), 1, divisor);
+  };
+  EXPECT_EQ(passes(with("100000.0")), 2u);
+  EXPECT_EQ(passes(with("99999.0")), 3u);
 }
 
 TEST(RowStreamScheduleTest, LargeTensorsTakeWideIndices) {
