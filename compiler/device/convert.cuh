@@ -46,23 +46,23 @@ struct fdi_words {
 
 template <class To, class From, int N>
 FD fd_vec<To, N> fd_cast(const fd_vec<From, N>& v) {
+  constexpr bool bf = fd_same<From, bf16> || fd_same<To, bf16>;
+  constexpr bool half = bf || fd_same<From, f16> || fd_same<To, f16>;
   fd_vec<To, N> r;
-  if constexpr (N % 2 == 0 && fd_same<From, bf16> && fd_same<To, f32>) {
+  if constexpr (N % 2 == 0 && half && fd_same<To, f32>) {
     const fdi_words<N / 2> pairs = fd_bit_cast<fdi_words<N / 2>>(v);
-#pragma unroll
-    for (int i = 0; i < N / 2; i++) {
-      r[2 * i] = fd_bit_cast<f32>(pairs.w[i] << 16);
-      r[2 * i + 1] = fd_bit_cast<f32>(pairs.w[i] & 0xffff0000u);
+    if constexpr (bf) {
+      fd_unpack_bf16<N / 2>(pairs.w, r.v);
+    } else {
+      fd_unpack_f16<N / 2>(pairs.w, r.v);
     }
-  } else if constexpr (N % 2 == 0 && fd_same<From, f32> && fd_same<To, bf16>) {
+  } else if constexpr (N % 2 == 0 && half && fd_same<From, f32>) {
     fdi_words<N / 2> pairs;
-#pragma unroll
-    for (int i = 0; i < N / 2; i++) pairs.w[i] = fd_pack_bf16(v[2 * i], v[2 * i + 1]);
-    r = fd_bit_cast<fd_vec<To, N>>(pairs);
-  } else if constexpr (N % 2 == 0 && fd_same<From, f32> && fd_same<To, f16>) {
-    fdi_words<N / 2> pairs;
-#pragma unroll
-    for (int i = 0; i < N / 2; i++) pairs.w[i] = fd_pack_f16(v[2 * i], v[2 * i + 1]);
+    if constexpr (bf) {
+      fd_pack_bf16<N / 2>(v.v, pairs.w);
+    } else {
+      fd_pack_f16<N / 2>(v.v, pairs.w);
+    }
     r = fd_bit_cast<fd_vec<To, N>>(pairs);
   } else {
 #pragma unroll
@@ -74,33 +74,24 @@ FD fd_vec<To, N> fd_cast(const fd_vec<From, N>& v) {
 // fd_opaque for a whole vector: what is computed from it is computed again, not kept.
 template <class T, int N>
 FD void fd_opaque(fd_vec<T, N>& v) {
+  constexpr int words = sizeof(v) / 4;
   static_assert(sizeof(v) % 4 == 0, "fd_opaque hides words");
-  fdi_words<sizeof(v) / 4> words = fd_bit_cast<fdi_words<sizeof(v) / 4>>(v);
-#pragma unroll
-  for (int i = 0; i < (int)sizeof(v) / 4; i++) fd_opaque(words.w[i]);
-  v = fd_bit_cast<fd_vec<T, N>>(words);
+  fdi_words<words> hidden = fd_bit_cast<fdi_words<words>>(v);
+  fd_opaque<words>(hidden.w);
+  v = fd_bit_cast<fd_vec<T, N>>(hidden);
 }
 
 // fd_cast<f32>(v) by other instructions, for a second use of a packed vector: the compiler then
 // does not keep the first use's f32 copies in registers (or spill them) instead of unpacking again.
 template <class From, int N>
 FD fd_vec<f32, N> fd_cast_again(fd_vec<From, N> v) {
-  fd_vec<f32, N> r;
-  if constexpr (N % 2 == 0 && sizeof(From) == 2) {
-    fdi_words<N / 2> pairs = fd_bit_cast<fdi_words<N / 2>>(v);
-#pragma unroll
-    for (int i = 0; i < N / 2; i++) {
-      if constexpr (fd_same<From, bf16>) {
-        r[2 * i] = fd_bf16_lo_again(pairs.w[i]);
-        r[2 * i + 1] = fd_bf16_hi_again(pairs.w[i]);
-      } else {
-        fd_opaque(pairs.w[i]);
-        r[2 * i] = fd_f16_to_f32((u16)pairs.w[i]);
-        r[2 * i + 1] = fd_f16_to_f32((u16)(pairs.w[i] >> 16));
-      }
-    }
+  if constexpr (N % 2 == 0 && fd_same<From, bf16>) {
+    const fdi_words<N / 2> pairs = fd_bit_cast<fdi_words<N / 2>>(v);
+    fd_vec<f32, N> r;
+    fd_unpack_bf16_again<N / 2>(pairs.w, r.v);
     return r;
   } else {
+    if constexpr (N % 2 == 0 && fd_same<From, f16>) fd_opaque(v);
     return fd_cast<f32>(v);
   }
 }

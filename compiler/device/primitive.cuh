@@ -18,21 +18,67 @@ FD u32 fd_pack_f16(f32 lo, f32 hi) {
   asm("cvt.rn.f16x2.f32 %0,%1,%2;" : "=r"(r) : "f"(hi), "f"(lo));
   return r;
 }
-// The halves of a bf16 pair as f32 by another instruction than shift and mask, so that the compiler
-// does not keep the results of an earlier unpacking alive in registers.
-FD f32 fd_bf16_lo_again(u32 pair) {
-  u32 r;
-  asm("prmt.b32 %0,%1,0,0x1044;" : "=r"(r) : "r"(pair));
-  return fd_bit_cast<f32>(r);
+
+// Whole vectors: N words of two 16-bit floats each, and their 2 * N values. Four words take one
+// statement: one instruction for NVRTC to optimise, not sixteen and a loop to unroll. Its results
+// are written while operands are still read, hence the "&".
+//
+//   fd_unpack_bf16<N>, fd_unpack_f16<N> (words, values)
+//   fd_unpack_bf16_again<N>   by other instructions, so that the compiler does not keep the results
+//                             of an earlier unpacking alive in registers
+//   fd_pack_bf16<N>, fd_pack_f16<N> (values, words)
+//   fd_opaque<N>(words)       hides where they came from: the compiler cannot compute them again,
+//                             nor keep what was derived from them
+#define FDI_UNPACK(name, pair)                                                                  \
+  FD void name##_pair(const u32* w, f32* v) {                                                   \
+    asm("{.reg .b16 l,h;" pair("%0", "%1", "%2") "}" : "=&f"(v[0]), "=&f"(v[1]) : "r"(w[0]));   \
+  }                                                                                             \
+  FD void name##_pairs(const u32* w, f32* v) {                                                  \
+    asm("{.reg .b16 l,h;" pair("%0", "%1", "%8") pair("%2", "%3", "%9") pair("%4", "%5", "%10") \
+            pair("%6", "%7", "%11") "}"                                                         \
+        : "=&f"(v[0]), "=&f"(v[1]), "=&f"(v[2]), "=&f"(v[3]), "=&f"(v[4]), "=&f"(v[5]),         \
+          "=&f"(v[6]), "=&f"(v[7])                                                              \
+        : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]));                                          \
+  }                                                                                             \
+  template <int N>                                                                              \
+  FD void name(const u32* w, f32* v) {                                                          \
+    if constexpr (N == 4) {                                                                     \
+      name##_pairs(w, v);                                                                       \
+    } else {                                                                                    \
+      _Pragma("unroll") for (int i = 0; i < N; i++) name##_pair(w + i, v + 2 * i);              \
+    }                                                                                           \
+  }
+#define FDI_BF16(lo, hi, w) "shl.b32 " lo "," w ",16;and.b32 " hi "," w ",0xffff0000;"
+#define FDI_BF16_AGAIN(lo, hi, w) "prmt.b32 " lo "," w ",0,0x1044;prmt.b32 " hi "," w ",0,0x3244;"
+#define FDI_F16(lo, hi, w) "mov.b32 {l,h}," w ";cvt.f32.f16 " lo ",l;cvt.f32.f16 " hi ",h;"
+FDI_UNPACK(fd_unpack_bf16, FDI_BF16)
+FDI_UNPACK(fd_unpack_bf16_again, FDI_BF16_AGAIN)
+FDI_UNPACK(fd_unpack_f16, FDI_F16)
+
+#define FDI_PACK(name, cvt)                                                              \
+  template <int N>                                                                       \
+  FD void name(const f32* v, u32* w) {                                                   \
+    if constexpr (N == 4) {                                                              \
+      asm(cvt " %0,%5,%4;" cvt " %1,%7,%6;" cvt " %2,%9,%8;" cvt " %3,%11,%10;"          \
+          : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])                           \
+          : "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "f"(v[4]), "f"(v[5]), "f"(v[6]), \
+            "f"(v[7]));                                                                  \
+    } else {                                                                             \
+      _Pragma("unroll") for (int i = 0; i < N; i++) w[i] = name(v[2 * i], v[2 * i + 1]); \
+    }                                                                                    \
+  }
+FDI_PACK(fd_pack_bf16, "cvt.rn.bf16x2.f32")
+FDI_PACK(fd_pack_f16, "cvt.rn.f16x2.f32")
+
+template <int N>
+FD void fd_opaque(u32* w) {
+  if constexpr (N == 4) {
+    asm volatile("" : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]));
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+r"(w[i]));
+  }
 }
-FD f32 fd_bf16_hi_again(u32 pair) {
-  u32 r;
-  asm("prmt.b32 %0,%1,0,0x3244;" : "=r"(r) : "r"(pair));
-  return fd_bit_cast<f32>(r);
-}
-// Hides from the compiler where a word came from: it cannot compute it again, nor keep what was
-// derived from it.
-FD void fd_opaque(u32& w) { asm volatile("" : "+r"(w)); }
 
 // Truncation. Values beyond the range give its nearest end; nan gives 0, or the smallest integer
 // when either type is 64 bits wide.

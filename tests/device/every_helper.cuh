@@ -103,6 +103,8 @@ extern "C" __global__ void __launch_bounds__(128)
   fd_opaque(hidden);
   fd_store(c, fd_cast<f32>(hidden));
   fd_store(c + 8, fd_cast_again(fd_load<f16, 8>(b)));
+  fd_store(c, fd_cast_again(fd_load<bf16, 4>(a))), fd_store(c, fd_cast<f32>(fd_load<f16, 2>(b)));
+  fd_store(a, fd_cast<bf16>(fd_load<f32, 4>(c))), fd_store(b, fd_cast<f16>(fd_load<f32, 2>(c)));
   move<bf16, 8>(a, a), move<bf16, 1>(a, a), move<f16, 4>(b, b), move<f16, 2>(b, b);
   move<f32, 1>(c, c), move<f32, 3>(c, c), move<f32, 8>(c, c), move<f64, 4>(d, d);
   move<i32, 4>(e, e), move<i64, 1>(f, f), move<b8, 8>(g, g), move<b8, 1>(g, g);

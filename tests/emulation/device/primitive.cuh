@@ -22,9 +22,34 @@ FD u32 fde_f16(f32 f) {
 }
 FD u32 fd_pack_bf16(f32 lo, f32 hi) { return fde_bf16(lo) | fde_bf16(hi) << 16; }
 FD u32 fd_pack_f16(f32 lo, f32 hi) { return fde_f16(lo) | fde_f16(hi) << 16; }
-FD f32 fd_bf16_lo_again(u32 pair) { return fd_bit_cast<f32>(pair << 16); }
-FD f32 fd_bf16_hi_again(u32 pair) { return fd_bit_cast<f32>(pair & 0xffff0000u); }
-FD void fd_opaque(u32&) {}
+template <int N>
+FD void fd_unpack_bf16(const u32* w, f32* v) {
+  for (int i = 0; i < N; i++) {
+    v[2 * i] = fd_bit_cast<f32>(w[i] << 16);
+    v[2 * i + 1] = fd_bit_cast<f32>(w[i] & 0xffff0000u);
+  }
+}
+template <int N>
+FD void fd_unpack_bf16_again(const u32* w, f32* v) {
+  fd_unpack_bf16<N>(w, v);
+}
+template <int N>
+FD void fd_unpack_f16(const u32* w, f32* v) {
+  for (int i = 0; i < N; i++) {
+    v[2 * i] = fd_f16_to_f32((u16)w[i]);
+    v[2 * i + 1] = fd_f16_to_f32((u16)(w[i] >> 16));
+  }
+}
+template <int N>
+FD void fd_pack_bf16(const f32* v, u32* w) {
+  for (int i = 0; i < N; i++) w[i] = fd_pack_bf16(v[2 * i], v[2 * i + 1]);
+}
+template <int N>
+FD void fd_pack_f16(const f32* v, u32* w) {
+  for (int i = 0; i < N; i++) w[i] = fd_pack_f16(v[2 * i], v[2 * i + 1]);
+}
+template <int N>
+FD void fd_opaque(u32*) {}
 
 template <class To, class From>
 FD To fde_truncate(From v, From limit, To lowest, To of_nan) {
