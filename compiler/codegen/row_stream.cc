@@ -54,7 +54,7 @@ class RowStream {
     rows_.WriteRow();
     for (size_t p = 0; p < stages_.passes.size(); ++p) {
       rows_.WriteRowValues(p);
-      const std::vector<ReductionGroup> groups = WriteWalk(p, "0");
+      const std::vector<ReductionGroup> groups = WriteWalk(p);
       for (const ReductionGroup& group : groups) rows_.NameResults(group);
       for (uint32_t i : Moments(p))
         out_.Line("const ", RegisterType(region_.instrs[i].dtype), " v", i, " = a", i, ".m2;");
@@ -83,7 +83,7 @@ class RowStream {
     for (uint32_t i : step.incoming) WriteIncoming(i, scratch.at(i));
     rows_.WriteRowValues(step.pass);
     if (step.walks) {
-      const std::vector<ReductionGroup> groups = WriteWalk(step.pass, "fd_cta()");
+      const std::vector<ReductionGroup> groups = WriteWalk(step.pass);
       if (!pass.reductions.empty()) WritePartials(step.pass, groups, scratch);
     }
     if (!stages_.row_stores.empty()) {
@@ -150,16 +150,34 @@ class RowStream {
               schedule_.splits, ", ", type, ">(q", buffer, " + row * ", schedule_.splits, ");");
   }
 
-  // The loop over the steps of pass `p`, of which this CTA takes the first at `turn`; then z<g>.
-  std::vector<ReductionGroup> WriteWalk(size_t p, absl::string_view turn) {
-    const Pass& pass = stages_.passes[p];
-    if (pass.reductions.empty() && pass.stores.empty()) return {};
+  // The loop over the steps of a row that this CTA takes: `first` is the column where one begins.
+  // `back`: the last one first, since that is what L2 still holds of the pass before.
+  void OpenSteps(bool back) {
     const int64_t step = int64_t{schedule_.threads} * schedule_.vector * schedule_.unroll;
     const int64_t span = region_.Columns() + (shifted_ ? schedule_.vector - 1 : 0);
+    const int64_t steps = (span + step - 1) / step;
+    const int splits = schedule_.splits;
+    const char* index = rows_.Index();
+    if (!back) {
+      out_.Open("for (", index, " first = ", splits == 0 ? "0" : absl::StrCat(step, " * fd_cta()"),
+                "; first < ", span, "; first += ", std::max(1, splits) * step, ")");
+    } else if (splits == 0) {
+      out_.Open("for (", index, " left = ", steps, "; left-- > 0;)");
+      out_.Line("const ", index, " first = left * ", step, ";");
+    } else {
+      out_.Open("for (", index, " left = (", steps + splits - 1, " - fd_cta()) / ", splits,
+                "; left-- > 0;)");
+      out_.Line("const ", index, " first = (left * ", splits, " + fd_cta()) * ", step, ";");
+    }
+  }
+
+  // Pass `p` of the row; then z<g>.
+  std::vector<ReductionGroup> WriteWalk(size_t p) {
+    const Pass& pass = stages_.passes[p];
+    if (pass.reductions.empty() && pass.stores.empty()) return {};
     rows_.SetChains(schedule::RowStreamChains(region_, pass, schedule_.vector));
     rows_.DeclareChains(p);
-    out_.Open("for (", rows_.Index(), " first = ", turn == "0" ? "" : absl::StrCat(step, " * "),
-              turn, "; first < ", span, "; first += ", std::max(1, schedule_.splits) * step, ")");
+    OpenSteps(p % 2 == 1);
     for (uint32_t i : pass.loads) rows_.DeclareLoad(i);
     if (!pass.loads.empty()) {
       out_.Unrolled("k", schedule_.unroll);

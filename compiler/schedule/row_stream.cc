@@ -23,6 +23,10 @@ constexpr int kMaxSlots = 4096;  // unrolled, of a thread; kernels.md 5.2
 constexpr int64_t kMaxLoadedBytes = 128;
 constexpr int64_t kChainBytes = 128;
 constexpr int64_t kMaxAccumulatorBytes = 256;
+// Issue slots an element that passes may spend on what earlier ones computed: two to four times
+// what a store and a load of the value cost instead (8 bytes at 7.8 slots, kernels.md 1.0; less on
+// others).
+constexpr int64_t kMaxAgain = 128;
 // Split rows take this many CTAs an SM: two of 512 threads with four vectors of 16 bytes each have
 // 64 KB on the way (kernels.md 6.2 asks for 40 on an H200).
 constexpr int64_t kCtasPerSm = 2;
@@ -54,6 +58,18 @@ int64_t Slots(const Region& region, const Stages& stages) {
   for (const Pass& pass : stages.passes) {
     for (uint32_t i : pass.elements) slots += IssueSlots(region.instrs[i].op);
     slots += static_cast<int64_t>(pass.loads.size() + pass.reductions.size() + pass.stores.size());
+  }
+  return slots;
+}
+
+int64_t SlotsAgain(const Region& region, const Stages& stages) {
+  std::vector<bool> computed(region.instrs.size(), false);
+  int64_t slots = 0;
+  for (const Pass& pass : stages.passes) {
+    for (uint32_t i : pass.elements) {
+      if (computed[i]) slots += IssueSlots(region.instrs[i].op);
+      computed[i] = true;
+    }
   }
   return slots;
 }
@@ -106,7 +122,12 @@ std::string Applies(const Region& given, const DeviceInfo&) {
   if (!given.row_reductions) return "it has no row reductions";
   if (given.column_reductions) return "it has column reductions";
   const Region region = WithMoments(given);
-  for (const Pass& pass : PlanStages(region, kReadAgain).passes) {
+  const Stages stages = PlanStages(region, kReadAgain);
+  if (const int64_t again = SlotsAgain(region, stages); again > kMaxAgain) {
+    return absl::StrCat("computing elements again takes ", again, " issue slots, the limit is ",
+                        kMaxAgain);
+  }
+  for (const Pass& pass : stages.passes) {
     const int64_t bytes = AccumulatorBytes(region, pass);
     if (bytes > kMaxAccumulatorBytes && pass.reductions.size() > 1) {
       return absl::StrCat("a pass takes ", bytes, " bytes of accumulators a thread, the limit is ",

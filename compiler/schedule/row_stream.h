@@ -10,7 +10,8 @@
 // A variance is one reduction (moments.h), so that LayerNorm reads its row twice, not three times.
 //
 // Takes: every region with row reductions and without column reductions, unless its accumulators
-// exceed the registers of a thread. Full reductions are one row.
+// exceed the registers of a thread, or so much is computed again in later passes that storing it is
+// cheaper. Full reductions are one row.
 #ifndef FUSIOND_COMPILER_SCHEDULE_ROW_STREAM_H_
 #define FUSIOND_COMPILER_SCHEDULE_ROW_STREAM_H_
 

@@ -180,6 +180,24 @@ output %y
   EXPECT_EQ(passes(with("99999.0")), 3u);
 }
 
+TEST(RowStreamScheduleTest, WhatIsDearToComputeAgainIsNotTaken) {
+  // Each step computes all steps before it anew.
+  const auto refused = [](int steps) {
+    std::string text = "fir 1\n%x0 = input : f32[8,262144]\n";
+    for (int i = 0; i < steps; ++i)
+      absl::StrAppend(&text, "%m", i, " = max %x", i, " {dims=[1], keepdim=true}\n%x", i + 1,
+                      " = sub %x", i, ", %m", i, "\n");
+    absl::StrAppend(&text, "output %x", steps, "\n");
+    const absl::StatusOr<SegmentedGraph> cut = SegmentText(text);
+    EXPECT_TRUE(cut.ok()) << cut.status();
+    return FindCandidates(cut->regions.at(0), Device("h100")).refused;
+  };
+  EXPECT_THAT(refused(5), ::testing::Not(::testing::Contains(HasSubstr("row_stream"))));
+  EXPECT_THAT(
+      refused(20),
+      ::testing::Contains(HasSubstr("row_stream: computing elements again takes 380 issue slots")));
+}
+
 TEST(RowStreamScheduleTest, LargeTensorsTakeWideIndices) {
   EXPECT_FALSE(First(Softmax(1 << 10, 1 << 20), "h200").wide_index);
   EXPECT_TRUE(First(Softmax(1 << 11, 1 << 20), "h200").wide_index);
