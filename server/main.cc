@@ -201,8 +201,7 @@ int Main(int argc, char** argv) {
   CLI::App app{
       "fusiond compiles tensor fusion graphs to GPU kernels once, keeps them, and launches them.\n"
       "Exit codes: 0 stopped, 1 failed, 2 wrong usage, 3 another daemon listens there, 4 the state "
-      "folder is "
-      "in use."};
+      "folder is in use."};
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", kVersion);
   app.set_config("--config", "", "file with these options, one NAME=VALUE a line");
@@ -223,20 +222,25 @@ int Main(int argc, char** argv) {
   app.add_flag("--nvrtc-any-owner", any_owner,
                "as root or as a service, also take a libnvrtc that others could replace");
   app.add_option("--compile-processes", options.compile_processes,
-                 "0 = as many as processors and memory allow");
+                 "0 = as many as processors and memory allow")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--compile-memory", options.compile_memory_bytes,
                  "bytes that one compile process may use")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--compile-limit", compile_limit_s, "seconds that one compile may take")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--driver", options.driver_path, "libcuda to use");
   app.add_option("--cache-memory", options.cache_memory_bytes, "bytes of the memory tier")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--drain", drain_s, "seconds that running calls get after SIGTERM")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--log-level", log_level, "debug, info, warning, error")->capture_default_str();
+  app.add_option("--log-level", log_level, "how much is logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
   app.add_option("--role", role, "compile or worker; used by the daemon itself")->group("Internal");
   app.add_option("--device", device, "of a worker")->group("Internal");
   app.add_flag("--probe", probe, "of a worker: report devices and end")->group("Internal");

@@ -58,11 +58,39 @@ TEST(LifecycleTest, StateInUseIsRefusedF20) {
 TEST(LifecycleTest, WrongUsageIsTold) {
   EXPECT_EQ(RunProgram({DaemonProgram(), "--frobnicate"}).code, 2);
   EXPECT_EQ(RunProgram({DaemonProgram(), "--role=boss"}).code, 2);
+  for (const char* wrong : {"--log-level=loud", "--drain=-1", "--compile-limit=0", "--drain=soon",
+                            "--compile-processes=-1", "--compile-memory=some"}) {
+    EXPECT_EQ(RunProgram({DaemonProgram(), "--sockets", "/tmp/x", wrong, "--check-config"}).code, 2)
+        << wrong;
+  }
   EXPECT_EQ(RunProgram({DaemonProgram(), "--sockets", "/tmp/x", "--check-config"}).code, 0);
   const auto help = RunProgram({DaemonProgram(), "--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* flag : {"--sockets", "--state", "--service", "--nvrtc", "--drain"})
-    EXPECT_THAT(help.output, HasSubstr(flag));
+  for (const char* flag : {"--help",
+                           "--version",
+                           "--config",
+                           "--check-config",
+                           "--sockets",
+                           "--state",
+                           "--memory-only",
+                           "--service",
+                           "--allow-network-fs",
+                           "--nvrtc",
+                           "--nvrtc-folder",
+                           "--nvrtc-any-owner",
+                           "--compile-processes",
+                           "--compile-memory",
+                           "--compile-limit",
+                           "--driver",
+                           "--cache-memory",
+                           "--drain",
+                           "--log-level",
+                           "--role",
+                           "--device",
+                           "--probe"}) {
+    // With words behind it, not the name alone.
+    EXPECT_THAT(help.output, ::testing::ContainsRegex(absl::StrCat(flag, "[ ,=][^-]*[a-z]{3}")));
+  }
 }
 
 TEST(LifecycleTest, FlagFileIsRead) {
