@@ -40,7 +40,15 @@ int Status(const Common& common) {
                   << "compile     " << s.pool().processes() << " processes, " << s.pool().busy()
                   << " busy, " << s.pool().queued() << " queued; " << s.pool().jobs() << " jobs, "
                   << s.pool().crashes() << " crashes, " << s.pool().timeouts() << " timeouts, "
-                  << s.pool().out_of_memory() << " out of memory\n"
+                  << s.pool().out_of_memory() << " out of memory, " << s.pool().forbidden_calls()
+                  << " forbidden calls; processes: " << s.pool().retired() << " retired, "
+                  << s.pool().cancelled() << " cancelled, " << s.pool().start_failures()
+                  << " not started\n"
+                  << "calls       " << s.calls().active() << " active, " << s.calls().ended()
+                  << " ended, " << s.calls().failed() << " failed, " << s.calls().refused()
+                  << " refused by quota; " << s.calls().connections() << " connections\n"
+                  << "workers     " << s.workers_started() << " started, " << s.workers_lost()
+                  << " lost\n"
                   << "fallbacks   " << s.fallbacks() << "\n"
                   << "leases      " << s.leases() << "\n";
         for (const v1::StatusResponse::Worker& w : s.workers()) {

@@ -247,6 +247,9 @@ void ChannelServer::FillStatus(v1::StatusResponse& status) const {
     to->set_identity(worker.identity);
     to->set_pid(worker.pid);
   }
+  const Workers::Counts counts = workers_.counts();
+  status.set_workers_started(counts.started);
+  status.set_workers_lost(counts.lost);
 }
 
 bool ChannelServer::Responds(absl::Duration timeout) const {

@@ -76,6 +76,10 @@ absl::StatusOr<Workers::Worker*> Workers::FindOrStart(const std::string& device,
   FUSIOND_RETURN_IF_ERROR(watch_(started->child->pidfd(), Event::kEnd, number));
   Worker* worker = started.get();
   workers_[number] = std::move(started);
+  {
+    base::MutexLock lock(&mutex_);
+    ++counts_.started;
+  }
   Publish();
   return worker;
 }
@@ -151,6 +155,10 @@ void Workers::OnEnded(uint64_t number) {
                             " identity=", worker->identity.Name(), " pid=", worker->child->pid(),
                             " ", exit.has_value() ? exit->ToString() : "?"));
   NoteEnd(*worker, clean);
+  if (!clean) {
+    base::MutexLock lock(&mutex_);
+    ++counts_.lost;
+  }
   Publish();
 }
 
@@ -188,6 +196,11 @@ void Workers::Publish() {
 std::vector<Workers::Info> Workers::List() const {
   base::MutexLock lock(&mutex_);
   return list_;
+}
+
+Workers::Counts Workers::counts() const {
+  base::MutexLock lock(&mutex_);
+  return counts_;
 }
 
 bool Workers::WaitUntilNone(absl::Duration timeout) const {

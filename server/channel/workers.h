@@ -4,15 +4,16 @@
 // a new epoch, after a pause that grows with quick failures. Each worker has two sockets: over one
 // it is given clients' connections, over the other it asks for executables.
 //
-// Thread-safety: single-thread (the channel server's); List and WaitUntilNone from any thread.
-// Nothing blocks: a worker that does not read what it is sent is refused new connections, and is
-// killed where the lost message would leave it waiting for ever.
-// Ownership: cache and grants outlive it; the destructor does as KillAll.
+// Thread-safety: single-thread (the channel server's); List, counts and WaitUntilNone from any
+// thread. Nothing blocks: a worker that does not read what it is sent is refused new connections,
+// and is killed where the lost message would leave it waiting for ever. Ownership: cache and grants
+// outlive it; the destructor does as KillAll.
 #ifndef FUSIOND_SERVER_CHANNEL_WORKERS_H_
 #define FUSIOND_SERVER_CHANNEL_WORKERS_H_
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -72,6 +73,11 @@ class Workers {
   void KillAll();
 
   std::vector<Info> List() const ABSL_LOCKS_EXCLUDED(mutex_);
+  struct Counts {
+    uint64_t started = 0;
+    uint64_t lost = 0;  // ended otherwise than by themselves
+  };
+  Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
   // True when no worker is left within `timeout`.
   bool WaitUntilNone(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -115,6 +121,7 @@ class Workers {
   mutable base::Mutex mutex_;
   mutable base::CondVar changed_;
   std::vector<Info> list_ ABSL_GUARDED_BY(mutex_);  // of workers_, for other threads
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusiond::server

@@ -134,6 +134,17 @@ struct Daemon::Parts {
   std::string nvrtc;  // identity in keys
   std::string nvrtc_said;
 
+  void FillStatus(v1::StatusResponse& status) const {
+    channel->FillStatus(status);
+    const CallTracker::Counts counts = tracker.counts();
+    v1::StatusResponse::Calls& calls = *status.mutable_calls();
+    calls.set_active(static_cast<uint32_t>(counts.active));
+    calls.set_ended(counts.ended);
+    calls.set_failed(counts.failed);
+    calls.set_refused(quotas.refused());
+    calls.set_connections(static_cast<uint32_t>(control->connections()));
+  }
+
   CompilePoolOptions PoolOptions() {
     CompilePoolOptions pool;
     pool.spawn.environment = options.compile_environment;
@@ -219,7 +230,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   parts.logic = std::make_unique<FusiondLogic>(
       parts.MakeLogicOptions(), parts.engine.get(), parts.cache.get(), parts.pool.get(),
       &parts.devices, &parts.grants,
-      [channel_server](v1::StatusResponse& status) { channel_server->FillStatus(status); });
+      [&parts](v1::StatusResponse& status) { parts.FillStatus(status); });
   parts.executor = std::make_unique<InlineExecutor>(
       [channel_server](const Identity& identity) { return channel_server->ConnectAs(identity); });
   const ServiceParts services = {parts.logic.get(),
@@ -328,7 +339,7 @@ void Daemon::Drain() {
   parts_->prober.reset();
   parts_->gate.Open();  // whoever waits is told
   if (!parts_->tracker.WaitUntilIdle(deadline - Now()))
-    parts_->log("warning", absl::StrCat(parts_->tracker.active(), " calls are cancelled"));
+    parts_->log("warning", absl::StrCat(parts_->tracker.counts().active, " calls are cancelled"));
   // Only now, since calls of Execute run on workers.
   parts_->channel->BeginDrain();
   if (!parts_->channel->WaitUntilDrained(std::max(deadline - Now(), kMinWorkerGrace)))

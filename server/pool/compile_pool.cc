@@ -10,9 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/retry_hint.h"
 
 namespace fusiond::server {
 namespace {
+
+// About what a compile takes; nobody knows which of the waiting ones are quick.
+constexpr absl::Duration kFullQueueRetry = absl::Milliseconds(250);
 
 absl::Duration Now() { return base::Clock::System().Now(); }
 
@@ -52,8 +56,10 @@ absl::StatusOr<CompileJobId> CompilePool::Submit(CompileRequest request, Compile
   base::MutexLock lock(&mutex_);
   if (stop_at_.has_value()) return absl::UnavailableError("the compile pool shuts down");
   if (const size_t waiting = inbox_.size() + queued_; waiting >= options_.queue_limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "compile queue full: limit is ", options_.queue_limit, " jobs, ", waiting, " wait"));
+    return base::WithRetryHint(
+        absl::ResourceExhaustedError(absl::StrCat(
+            "compile queue full: limit is ", options_.queue_limit, " jobs, ", waiting, " wait")),
+        kFullQueueRetry);
   }
   job.id = next_id_++;
   inbox_.push_back(std::move(job));

@@ -39,7 +39,8 @@ class CompilePool {
   CompilePool& operator=(const CompilePool&) = delete;
 
   // Takes the job if it returns OK; `done` is then called exactly once, on the pool's thread.
-  // RESOURCE_EXHAUSTED: queue full or job too large (limit and actual). UNAVAILABLE: shutting down.
+  // RESOURCE_EXHAUSTED: queue full (with a hint when to retry) or job too large (limit and actual).
+  // UNAVAILABLE: shutting down.
   absl::StatusOr<CompileJobId> Submit(CompileRequest request, CompileCallback done)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -18,16 +18,19 @@ absl::Duration MonotonicDeadline(std::chrono::system_clock::time_point deadline)
 }  // namespace
 
 LaterReactor::LaterReactor(const char* rpc, const Identity& identity, const ServiceParts& parts,
-                           absl::Duration deadline)
-    : rpc_(rpc), identity_(identity), parts_(parts), deadline_(deadline) {
+                           grpc::CallbackServerContext* context)
+    : rpc_(rpc),
+      identity_(identity),
+      parts_(parts),
+      context_(*context),
+      deadline_(MonotonicDeadline(context->deadline())) {
   parts_.tracker->Begin();
 }
 
 std::shared_ptr<LaterReactor> LaterReactor::Make(const char* rpc, const Identity& identity,
                                                  const ServiceParts& parts,
-                                                 const grpc::CallbackServerContext& context) {
-  std::shared_ptr<LaterReactor> reactor(
-      new LaterReactor(rpc, identity, parts, MonotonicDeadline(context.deadline())));
+                                                 grpc::CallbackServerContext* context) {
+  std::shared_ptr<LaterReactor> reactor(new LaterReactor(rpc, identity, parts, context));
   reactor->self_ = reactor;
   return reactor;
 }
@@ -40,8 +43,7 @@ void LaterReactor::Begin(std::function<void()> call) {
       counted_ = true;
     }
     if (parts_.gate->Pass(std::move(call))) return;
-    status = absl::ResourceExhaustedError(
-        absl::StrCat("calls that wait for the daemon's start: limit is ", StartGate::kMaxWaiting));
+    status = StartGate::Full();
   }
   if (Claim()) End(status);
 }
@@ -60,8 +62,8 @@ void LaterReactor::End(const absl::Status& status, std::string key, std::string 
     counted = counted_;
   }
   if (counted) parts_.quotas->End(identity_.Name(), status);
-  parts_.tracker->End();
-  Finish(ToGrpc(status));
+  parts_.tracker->End(status.ok());
+  Finish(ToGrpc(status, context_));
 }
 
 void LaterReactor::SetCancel(std::function<bool()> cancel) {

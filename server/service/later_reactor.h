@@ -24,7 +24,7 @@ class LaterReactor : public grpc::ServerUnaryReactor {
  public:
   static std::shared_ptr<LaterReactor> Make(const char* rpc, const Identity& identity,
                                             const ServiceParts& parts,
-                                            const grpc::CallbackServerContext& context);
+                                            grpc::CallbackServerContext* context);
 
   // Runs `call` once the daemon is ready, within the identity's quota; else ends the call.
   void Begin(std::function<void()> call);
@@ -46,12 +46,13 @@ class LaterReactor : public grpc::ServerUnaryReactor {
 
  private:
   LaterReactor(const char* rpc, const Identity& identity, const ServiceParts& parts,
-               absl::Duration deadline);
+               grpc::CallbackServerContext* context);
   void TryCancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const char* const rpc_;
   const Identity& identity_;
   const ServiceParts& parts_;
+  grpc::CallbackServerContext& context_;
   const absl::Duration start_ = base::Clock::System().Now();
   const absl::Duration deadline_;
   std::shared_ptr<LaterReactor> self_;

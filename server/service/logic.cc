@@ -259,6 +259,10 @@ v1::StatusResponse FusiondLogic::Status() const {
   to.set_crashes(pool.crashes);
   to.set_timeouts(pool.deadline_kills);
   to.set_out_of_memory(pool.out_of_memory);
+  to.set_forbidden_calls(pool.sandbox_kills);
+  to.set_cancelled(pool.cancel_kills);
+  to.set_retired(pool.retired);
+  to.set_start_failures(pool.start_failures);
   const cache::CacheStats cache = cache_->Stats();
   if (!cache.degraded.empty()) response.add_degraded(absl::StrCat("cache: ", cache.degraded));
   response.set_fallbacks(engine_->fallbacks());

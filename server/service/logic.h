@@ -29,7 +29,7 @@ struct LogicOptions {
   int64_t max_warm_items = 65536;
 };
 
-// Fills what of a status others own: workers, leases.
+// Fills what of a status others own: workers, calls.
 using StatusFiller = std::function<void(v1::StatusResponse&)>;
 
 class FusiondLogic {

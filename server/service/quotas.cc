@@ -3,14 +3,19 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "runtime/base/retry_hint.h"
 
 namespace fusiond::server {
 namespace {
 
+// Calls take between microseconds and seconds.
+constexpr absl::Duration kCallsRetry = absl::Milliseconds(250);
+
 // Failures that the request itself brought about; the rest is the daemon's or the caller's doing.
 bool IsTheRequests(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
-         absl::IsInternal(status) || absl::IsNotFound(status) || absl::IsResourceExhausted(status);
+         absl::IsInternal(status) || absl::IsNotFound(status) ||
+         (absl::IsResourceExhausted(status) && !base::RetryHint(status).has_value());
 }
 
 }  // namespace
@@ -27,13 +32,19 @@ absl::Status Quotas::Begin(const std::string& identity) {
   Use& use = uses_[identity];
   Forgive(use);
   if (use.calls >= options_.calls) {
-    return absl::ResourceExhaustedError(absl::StrFormat("calls of %s at once: limit is %d, are %d",
-                                                        identity, options_.calls, use.calls + 1));
+    ++refused_;
+    return base::WithRetryHint(
+        absl::ResourceExhaustedError(absl::StrFormat("calls of %s at once: limit is %d, are %d",
+                                                     identity, options_.calls, use.calls + 1)),
+        kCallsRetry);
   }
   if (use.failures >= options_.failures) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("failing calls of %s: limit is %.0f and %.0f a second, are %.0f", identity,
-                        options_.failures, options_.failures_per_second, use.failures));
+    ++refused_;
+    return base::WithRetryHint(
+        absl::ResourceExhaustedError(absl::StrFormat(
+            "failing calls of %s: limit is %.0f and %.0f a second, are %.0f", identity,
+            options_.failures, options_.failures_per_second, use.failures)),
+        absl::Seconds((use.failures - options_.failures + 1) / options_.failures_per_second));
   }
   ++use.calls;
   return absl::OkStatus();
@@ -48,6 +59,11 @@ void Quotas::End(const std::string& identity, const absl::Status& status) {
   --use.calls;
   if (IsTheRequests(status)) ++use.failures;
   if (use.calls == 0 && use.failures == 0) uses_.erase(found);
+}
+
+uint64_t Quotas::refused() const {
+  base::MutexLock lock(&mutex_);
+  return refused_;
 }
 
 }  // namespace fusiond::server

@@ -5,6 +5,7 @@
 #ifndef FUSIOND_SERVER_SERVICE_QUOTAS_H_
 #define FUSIOND_SERVER_SERVICE_QUOTAS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -27,10 +28,12 @@ class Quotas {
                   const base::Clock& clock = base::Clock::System())
       : options_(options), clock_(clock) {}
 
-  // RESOURCE_EXHAUSTED names limit and actual value. OK: End must follow.
+  // RESOURCE_EXHAUSTED names limit and actual value and when to retry. OK: End must follow.
   absl::Status Begin(const std::string& identity) ABSL_LOCKS_EXCLUDED(mutex_);
   // `status`: how the call ended.
   void End(const std::string& identity, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls that Begin has refused.
+  uint64_t refused() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Use {
@@ -42,7 +45,8 @@ class Quotas {
 
   const QuotaOptions options_;
   const base::Clock& clock_;
-  base::Mutex mutex_;
+  mutable base::Mutex mutex_;
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of identities with calls or failures; others are dropped.
   absl::flat_hash_map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
 };

@@ -21,7 +21,7 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const cha
   log({rpc, &identity, answer.status(), "", "", base::Clock::System().Now() - start});
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (answer.ok()) *response = *std::move(answer);
-  reactor->Finish(ToGrpc(answer.status()));
+  reactor->Finish(ToGrpc(answer.status(), *context));
   return reactor;
 }
 
@@ -32,7 +32,7 @@ absl::Duration Now() { return base::Clock::System().Now(); }
 grpc::ServerUnaryReactor* FusiondService::Compile(grpc::CallbackServerContext* context,
                                                   const v1::CompileRequest* request,
                                                   v1::CompileResponse* response) {
-  auto reactor = LaterReactor::Make("Compile", identity_, parts_, *context);
+  auto reactor = LaterReactor::Make("Compile", identity_, parts_, context);
   reactor->Begin([this, reactor, request, response] {
     CompileEngine::Ticket ticket =
         logic_.Compile(*request, identity_, CompilePriority::kNormal,
@@ -48,15 +48,15 @@ grpc::ServerUnaryReactor* FusiondService::Compile(grpc::CallbackServerContext* c
   return reactor.get();
 }
 
-grpc::ServerWriteReactor<v1::WarmEvent>* FusiondService::Warm(grpc::CallbackServerContext*,
+grpc::ServerWriteReactor<v1::WarmEvent>* FusiondService::Warm(grpc::CallbackServerContext* context,
                                                               const v1::WarmRequest* request) {
-  return StartWarm(parts_, identity_, *request);
+  return StartWarm(parts_, identity_, *request, context);
 }
 
 grpc::ServerUnaryReactor* FusiondService::Execute(grpc::CallbackServerContext* context,
                                                   const v1::ExecuteRequest* request,
                                                   v1::ExecuteResponse* response) {
-  auto reactor = LaterReactor::Make("Execute", identity_, parts_, *context);
+  auto reactor = LaterReactor::Make("Execute", identity_, parts_, context);
   reactor->Begin([this, reactor, request, response] {
     absl::StatusOr<v1::CompileRequest> compile = logic_.CompileRequestOf(*request);
     absl::StatusOr<std::string> device =
@@ -94,7 +94,7 @@ grpc::ServerUnaryReactor* FusiondService::Execute(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerContext* context,
                                                        const v1::GetArtifactsRequest* request,
                                                        v1::GetArtifactsResponse* response) {
-  auto reactor = LaterReactor::Make("GetArtifacts", identity_, parts_, *context);
+  auto reactor = LaterReactor::Make("GetArtifacts", identity_, parts_, context);
   reactor->Begin([this, reactor, request, response] {
     logic_.GetArtifacts(*request, identity_,
                         [reactor, response](absl::StatusOr<v1::GetArtifactsResponse> answer) {
@@ -109,7 +109,7 @@ grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* FusiondService::Explain(grpc::CallbackServerContext* context,
                                                   const v1::ExplainRequest* request,
                                                   v1::ExplainResponse* response) {
-  auto reactor = LaterReactor::Make("Explain", identity_, parts_, *context);
+  auto reactor = LaterReactor::Make("Explain", identity_, parts_, context);
   reactor->Begin([this, reactor, request, response] {
     absl::StatusOr<v1::ExplainResponse> answer = logic_.Explain(*request);
     if (!reactor->Claim()) return;
@@ -123,7 +123,7 @@ grpc::ServerUnaryReactor* FusiondService::Explain(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* FusiondService::Devices(grpc::CallbackServerContext* context,
                                                   const v1::DevicesRequest*,
                                                   v1::DevicesResponse* response) {
-  auto reactor = LaterReactor::Make("Devices", identity_, parts_, *context);
+  auto reactor = LaterReactor::Make("Devices", identity_, parts_, context);
   reactor->Begin([this, reactor, response] {
     if (!reactor->Claim()) return;
     *response = logic_.Devices();

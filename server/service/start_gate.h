@@ -9,14 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "runtime/base/mutex.h"
+#include "runtime/base/retry_hint.h"
 
 namespace fusiond::server {
 
 class StartGate {
  public:
-  // False: already kMaxWaiting wait, and `call` will not run.
   static constexpr size_t kMaxWaiting = 1024;
+  // False: already kMaxWaiting wait, and `call` will not run. Full() says so to the caller.
   [[nodiscard]] bool Pass(std::function<void()> call) {
     {
       base::MutexLock lock(&mutex_);
@@ -28,6 +32,13 @@ class StartGate {
     }
     call();
     return true;
+  }
+
+  static absl::Status Full() {
+    return base::WithRetryHint(
+        absl::ResourceExhaustedError(
+            absl::StrCat("calls that wait for the daemon's start: limit is ", kMaxWaiting)),
+        absl::Milliseconds(250));
   }
 
   void Open() {

@@ -13,8 +13,9 @@ namespace {
 
 class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmRun::Output {
  public:
-  WarmReactor(const ServiceParts& parts, const Identity& identity, const v1::WarmRequest& request)
-      : parts_(parts), identity_(identity) {
+  WarmReactor(const ServiceParts& parts, const Identity& identity, const v1::WarmRequest& request,
+              grpc::CallbackServerContext* context)
+      : parts_(parts), identity_(identity), context_(*context) {
     parts_.tracker->Begin();
     FusiondLogic* const logic = parts.logic;
     WarmRun::Compiler compiler;
@@ -34,10 +35,7 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
     const absl::Status within = parts_.quotas->Begin(identity_.Name());
     if (!within.ok()) return End(within);
     counted_ = true;
-    if (!parts_.gate->Pass([run = run_] { run->Start(); })) {
-      End(absl::ResourceExhaustedError(absl::StrCat(
-          "calls that wait for the daemon's start: limit is ", StartGate::kMaxWaiting)));
-    }
+    if (!parts_.gate->Pass([run = run_] { run->Start(); })) End(StartGate::Full());
   }
 
   void Write(const v1::WarmEvent* event) override {
@@ -50,8 +48,8 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
                              ",cached:", summary_.cached(), ",failed:", summary_.failed()),
                 base::Clock::System().Now() - start_});
     if (counted_) parts_.quotas->End(identity_.Name(), status);
-    parts_.tracker->End();
-    Finish(ToGrpc(status));
+    parts_.tracker->End(status.ok());
+    Finish(ToGrpc(status, context_));
   }
 
   void OnWriteDone(bool ok) override { run_->Written(ok); }
@@ -61,6 +59,7 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
  private:
   const ServiceParts& parts_;
   const Identity& identity_;
+  grpc::CallbackServerContext& context_;
   const absl::Duration start_ = base::Clock::System().Now();
   bool counted_ = false;
   v1::WarmEvent::Summary summary_;
@@ -71,8 +70,9 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
 
 grpc::ServerWriteReactor<v1::WarmEvent>* StartWarm(const ServiceParts& parts,
                                                    const Identity& identity,
-                                                   const v1::WarmRequest& request) {
-  auto* reactor = new WarmReactor(parts, identity, request);
+                                                   const v1::WarmRequest& request,
+                                                   grpc::CallbackServerContext* context) {
+  auto* reactor = new WarmReactor(parts, identity, request, context);
   reactor->Start();
   return reactor;
 }

@@ -13,7 +13,8 @@ namespace fusiond::server {
 // The reactor owns itself and ends with gRPC's OnDone. `parts` and `identity` outlive it.
 grpc::ServerWriteReactor<v1::WarmEvent>* StartWarm(const ServiceParts& parts,
                                                    const Identity& identity,
-                                                   const v1::WarmRequest& request);
+                                                   const v1::WarmRequest& request,
+                                                   grpc::CallbackServerContext* context);
 
 }  // namespace fusiond::server
 

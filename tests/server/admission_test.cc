@@ -1,6 +1,7 @@
 // Who may have what, and how much: Grants, Quotas, StartGate; error texts.
 #include <string>
 
+#include "runtime/base/retry_hint.h"
 #include "server/service/grants.h"
 #include "server/service/quotas.h"
 #include "server/service/start_gate.h"
@@ -46,6 +47,7 @@ TEST(QuotasTest, CallsAtOnceAreLimited) {
   EXPECT_THAT(quotas.Begin("a"), IsOk());
   EXPECT_THAT(quotas.Begin("a"), StatusIs(absl::StatusCode::kResourceExhausted,
                                           HasSubstr("calls of a at once: limit is 2, are 3")));
+  EXPECT_EQ(quotas.refused(), 1u);
   EXPECT_THAT(quotas.Begin("b"), IsOk());
   quotas.End("a", absl::OkStatus());
   EXPECT_THAT(quotas.Begin("a"), IsOk());
@@ -59,9 +61,12 @@ TEST(QuotasTest, FailuresInALoopAreLimitedF16) {
     quotas.End("a", with);
   };
   for (int i = 0; i < 10; ++i) fail(absl::UnavailableError("not the request's fault"));
+  for (int i = 0; i < 10; ++i)
+    fail(base::WithRetryHint(absl::ResourceExhaustedError("nor this"), absl::Seconds(1)));
   for (int i = 0; i < 3; ++i) fail(absl::InvalidArgumentError("bad graph"));
-  EXPECT_THAT(quotas.Begin("a"), StatusIs(absl::StatusCode::kResourceExhausted,
-                                          HasSubstr("limit is 3 and 2 a second")));
+  EXPECT_THAT(quotas.Begin("a"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("limit is 3 and 2 a second, are 3; try again in 500 ms")));
   EXPECT_THAT(quotas.Begin("b"), IsOk());
   clock.Advance(absl::Seconds(1));
   fail(absl::OkStatus());

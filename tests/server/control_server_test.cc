@@ -3,6 +3,7 @@
 
 #include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -113,6 +114,23 @@ TEST_F(ControlServerTest, MessageAboveTheLimitIsResourceExhaustedF41) {
   request.set_target("cpu");
   EXPECT_EQ(Compile(*stub, request).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(GetStatus(*stub).ok());
+}
+
+TEST_F(ControlServerTest, FullQuotaSaysWhenToTryAgain) {
+  gate_.Open();
+  std::unique_ptr<v1::Fusiond::Stub> stub = Connect();
+  const std::string identity = Identity{"domain", ::geteuid(), false}.Name();
+  while (quotas_.Begin(identity).ok()) {
+  }
+  grpc::ClientContext context;
+  v1::CompileRequest request;
+  v1::CompileResponse response;
+  const grpc::Status status = stub->Compile(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("limit is 256, are 257; try again in 250 ms"));
+  const auto hint = context.GetServerTrailingMetadata().find("grpc-retry-pushback-ms");
+  ASSERT_NE(hint, context.GetServerTrailingMetadata().end());
+  EXPECT_EQ(std::string(hint->second.data(), hint->second.size()), "250");
 }
 
 TEST_F(ControlServerTest, StrangersAreClosedUnread) {
