@@ -271,9 +271,11 @@ void Daemon::FollowNvrtc() {
   parts_->nvrtc_known = nvrtc.ok() || absl::IsNotFound(nvrtc.status()) ||
                         parts_->pool->GetStatus().start_failures > 0;
   parts_->logic->SetNvrtc(parts_->nvrtc);
-  const std::string said = nvrtc.ok() ? absl::StrCat("NVRTC ", nvrtc->major(), ".", nvrtc->minor(),
-                                                     " at ", nvrtc->path())
-                                      : absl::StrCat("no NVRTC: ", nvrtc.status().message());
+  const std::string said =
+      nvrtc.ok()
+          ? absl::StrCat("NVRTC ", nvrtc->major(), ".", nvrtc->minor(), " at ", nvrtc->path())
+          : absl::StrCat(absl::IsNotFound(nvrtc.status()) ? "no NVRTC: " : "NVRTC is not known: ",
+                         nvrtc.status().message());
   if (parts_->nvrtc_known && said != parts_->nvrtc_said) {
     parts_->log(nvrtc.ok() ? "info" : "warning", said);
     parts_->nvrtc_said = said;
