@@ -25,14 +25,15 @@ absl::StatusOr<std::vector<HostArray>> RunLocally(const executable::Executable& 
       std::unique_ptr<client::LocalExecutable> loaded,
       client::LocalExecutable::Load(*driver, executable, context->device().info.sm_count));
   std::vector<executable::TensorArg> input_args, output_args;
-  for (const HostArray& input : inputs) {
-    CUdeviceptr address = 0;
-    if (!input.scalar) {
-      FUSIOND_ASSIGN_OR_RETURN(address, context->Upload(input.data));
-    }
-    input_args.push_back(ToArg(input, address));
-  }
   FUSIOND_ASSIGN_OR_RETURN(std::vector<HostArray> outputs, OutputArrays(executable, inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool by_value = executable.inputs[i].scalar;
+    CUdeviceptr address = 0;
+    if (!by_value) {
+      FUSIOND_ASSIGN_OR_RETURN(address, context->Upload(inputs[i].data));
+    }
+    input_args.push_back(ToArg(inputs[i], address, by_value));
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     CUdeviceptr address;
     if (executable.outputs[i].alias_input) {
@@ -40,7 +41,7 @@ absl::StatusOr<std::vector<HostArray>> RunLocally(const executable::Executable& 
     } else {
       FUSIOND_ASSIGN_OR_RETURN(address, context->Upload(outputs[i].data));  // poisoned
     }
-    output_args.push_back(ToArg(outputs[i], address));
+    output_args.push_back(ToArg(outputs[i], address, false));
   }
   FUSIOND_ASSIGN_OR_RETURN(int64_t workspace_bytes, loaded->WorkspaceBytes(input_args));
   FUSIOND_ASSIGN_OR_RETURN(CUdeviceptr workspace,

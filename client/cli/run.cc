@@ -29,9 +29,10 @@ absl::StatusOr<std::vector<HostArray>> RunRemotely(client::Session& session,
   std::vector<client::Buffer> host, device;
   std::vector<const HostArray*> arrays;
   std::vector<executable::TensorArg> input_args;
-  for (const HostArray& input : inputs) {
-    input_args.push_back(ToArg(input, 0));
-    if (!input.scalar) arrays.push_back(&input);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool by_value = executable.inputs[i].scalar;
+    input_args.push_back(ToArg(inputs[i], 0, by_value));
+    if (!by_value) arrays.push_back(&inputs[i]);
   }
   const std::vector<int64_t> numbers = client::LaunchNumbers(executable, input_args);
   const size_t first_output = arrays.size();
@@ -79,7 +80,7 @@ absl::StatusOr<std::vector<HostArray>> RunRemotely(client::Session& session,
     // The aliased input's place among the tensor inputs.
     size_t place = 0;
     for (uint32_t k = 0; k < *executable.outputs[i].alias_input; ++k)
-      place += inputs[k].scalar ? 0 : 1;
+      place += executable.inputs[k].scalar ? 0 : 1;
     FUSIOND_RETURN_IF_ERROR(fetch(place, outputs[i]));
   }
   return outputs;

@@ -1,6 +1,7 @@
 #include "client/cli/tensors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -63,8 +64,13 @@ std::vector<double> Elements(const HostArray& array) {
 
 uint64_t HostArray::ScalarBits() const {
   uint64_t bits;
-  std::memcpy(&bits, data.data(), sizeof(bits));
-  return bits;
+  if (scalar) {
+    std::memcpy(&bits, data.data(), sizeof(bits));
+    return bits;
+  }
+  if (base::IsFloatingPoint(dtype))
+    return std::bit_cast<uint64_t>(base::LoadFloat(dtype, data.data()));
+  return static_cast<uint64_t>(base::LoadInteger(dtype, data.data()));
 }
 
 std::vector<HostArray> RandomInputs(const ir::Graph& graph,
@@ -102,9 +108,9 @@ std::vector<HostArray> RandomInputs(const ir::Graph& graph,
   return inputs;
 }
 
-executable::TensorArg ToArg(const HostArray& array, uint64_t address) {
+executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value) {
   executable::TensorArg arg;
-  if (array.scalar) {
+  if (by_value) {
     arg.bits = array.ScalarBits();
     return arg;
   }
@@ -117,7 +123,8 @@ executable::TensorArg ToArg(const HostArray& array, uint64_t address) {
 absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable& executable,
                                                     const std::vector<HostArray>& inputs) {
   std::vector<executable::TensorArg> args;
-  for (const HostArray& input : inputs) args.push_back(ToArg(input, 0));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    args.push_back(ToArg(inputs[i], 0, executable.inputs[i].scalar));
   FUSIOND_RETURN_IF_ERROR(executable::CheckInputs(executable, args));
   FUSIOND_ASSIGN_OR_RETURN(std::vector<executable::OutputShape> shapes,
                            executable::OutputShapes(executable, args, 1));

@@ -23,6 +23,7 @@ struct HostArray {
   std::vector<int64_t> strides;  // elements
   std::string data;              // element 0 first; a scalar: 8 bytes (i64, f64, or 0/1)
 
+  // Of a scalar or of the one element of a tensor: what TensorArg::bits takes.
   uint64_t ScalarBits() const;
 };
 
@@ -30,7 +31,8 @@ struct HostArray {
 std::vector<HostArray> RandomInputs(const ir::Graph& graph,
                                     const std::vector<client::Layout>& layouts, uint64_t seed);
 
-executable::TensorArg ToArg(const HostArray& array, uint64_t address);
+// by_value: as InputSpec::scalar says; a graph's tensor in host memory is one on a GPU.
+executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value);
 // One an output of the executable, filled with bytes that no kernel should leave behind.
 absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable& executable,
                                                     const std::vector<HostArray>& inputs);

@@ -43,6 +43,12 @@ double ConvertToFloat(const HostTensor& tensor, int64_t at, DType to) {
                  narrow && tensor.type.dtype == DType::kDouble ? static_cast<float>(value) : value);
 }
 
+// Whether every value of a floating-point type `from` is one of `to`.
+bool HoldsAll(DType to, DType from) {
+  const bool out_of_range = to == DType::kHalf && from == DType::kBFloat16;
+  return ir::IsFloatingPoint(from) && UnitRoundoff(to) <= UnitRoundoff(from) && !out_of_range;
+}
+
 // One operand of a pointwise node, read element by element in the op's compute type.
 struct Operand {
   const HostTensor* tensor;
@@ -60,7 +66,7 @@ struct Operand {
   // The operand's bound, and the rounding of its conversion to a narrower compute type.
   double Error(int64_t at) const {
     if (tensor->error.empty()) return 0;
-    if (UnitRoundoff(compute) <= UnitRoundoff(tensor->type.dtype) && IsFloat(*tensor)) {
+    if (HoldsAll(compute, tensor->type.dtype)) {
       return tensor->error[at];
     }
     const double value = Float(at);
@@ -358,10 +364,12 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
     if (predicate) {
       result.error[i] = spread != 0 ? kUndecided : 0;
     } else {
-      result.error[i] =
-          BoundFromSpread(node_.op, values, errors, spread) +
-          (std::isfinite(value) ? ulps * 2 * RoundingError(out, ErrorScale(node_.op, values, value))
-                                : 0);
+      const double moved = BoundFromSpread(node_.op, values, errors, spread);
+      result.error[i] = moved;
+      // What is rounded may lie as far out as the operands' bounds move it.
+      if (std::isfinite(value))
+        result.error[i] +=
+            ulps * 2 * RoundingError(out, ErrorScale(node_.op, values, value) + moved);
     }
   });
   return absl::OkStatus();

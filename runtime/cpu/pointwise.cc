@@ -427,7 +427,25 @@ int64_t WrapInteger(int64_t value, DType dtype) {
 
 double UlpBound(Op op) {
   switch (op) {
-    // Correctly rounded, or exact.
+    case Op::kAbs:
+    case Op::kCeil:
+    case Op::kClamp:
+    case Op::kFloor:
+    case Op::kFrac:
+    case Op::kMaximum:
+    case Op::kMinimum:
+    case Op::kNeg:
+    case Op::kReal:
+    case Op::kRelu:
+    case Op::kRound:
+    case Op::kSegmentSet:
+    case Op::kSet:
+    case Op::kSign:
+    case Op::kThreshold:
+    case Op::kTrunc:
+    case Op::kWhere:
+      return 0;
+    // Correctly rounded.
     case Op::kAdd:
     case Op::kSub:
     case Op::kMul:

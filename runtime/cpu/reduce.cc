@@ -138,7 +138,7 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
       if (node_.op == Op::kProd)
         result.error[i] +=
             SumError(out, terms, std::fabs(result.floats[i])) * static_cast<double>(terms);
-      result.error[i] += RoundingError(out, result.floats[i]);
+      result.error[i] += RoundingError(out, std::fabs(result.floats[i]) + result.error[i]);
     }
   }
   for (double& value : result.floats) value = Rounded(out, value);
@@ -194,7 +194,8 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
                    const std::vector<double>& errors) {
     for (size_t i = 0; i < count; ++i) {
       result.floats[i] = Rounded(result.type.dtype, values[i]);
-      if (options_.track_error) result.error[i] = errors[i] + 2 * RoundingError(out, values[i]);
+      if (options_.track_error)
+        result.error[i] = errors[i] + 2 * RoundingError(out, std::fabs(values[i]) + errors[i]);
     }
   };
   if (node_.op == Op::kWelford) {

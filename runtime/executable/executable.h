@@ -31,7 +31,9 @@ enum class MemorySpace : uint8_t { kDevice = 0, kHost = 1 };
 // What a caller passes for one input.
 struct InputSpec {
   DType dtype = DType::kFloat;
-  bool scalar = false;  // passed by value, 8 bytes: i64, f64, or bool as 0/1
+  // Passed by value, 8 bytes (i64, f64, or bool as 0/1): a scalar, and on a GPU a tensor in host
+  // memory, too.
+  bool scalar = false;
   MemorySpace space = MemorySpace::kDevice;
   std::vector<int64_t> shape;  // extents; -1 = given at launch
   std::vector<int64_t>

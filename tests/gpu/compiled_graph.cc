@@ -16,6 +16,7 @@ absl::StatusOr<CompiledGraph> CompileOnce(const compiler::PlanRequest& request,
                                           const nvrtc::Nvrtc& nvrtc) {
   FUSIOND_ASSIGN_OR_RETURN(const compiler::PlanResult plan, compiler::Plan(request));
   CompiledGraph compiled;
+  compiled.canonical_ir = plan.canonical_ir;
   compiled.explanation = absl::StrCat(plan.canonical_ir, plan.explanation);
   std::vector<executable::Image> images;
   for (const compiler::KernelSource& source : plan.sources) {

@@ -17,6 +17,7 @@ namespace fusiond::testing {
 
 struct CompiledGraph {
   executable::Executable executable;
+  std::string canonical_ir;      // as text
   std::string explanation;       // canonical IR, segments, schedules
   int64_t most_registers = 0;    // of any kernel, per thread
   int64_t most_spill_bytes = 0;  // likewise

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/text.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cpu/evaluate.h"
 #include "runtime/cuda/loaded_executable.h"
@@ -105,10 +106,11 @@ class Launches {
   Launches(Gpu& gpu, const cuda::LoadedExecutable& loaded) : gpu_(gpu), loaded_(loaded) {}
 
   absl::Status Prepare(std::vector<Input>& inputs) {
-    for (Input& input : inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Input& input = inputs[i];
       TensorArg arg;
       std::string bytes;
-      if (input.tensor.type.scalar) {
+      if (loaded_.executable().inputs[i].scalar) {
         arg.bits = ScalarBits(input.tensor);
       } else {
         arg.shape = input.tensor.type.shape;
@@ -170,9 +172,25 @@ class Launches {
   std::vector<size_t> where_;  // of each output, in placed_
 };
 
+// The graph's values. What the compiler may rearrange rounds elsewhere: a bound is the larger of
+// the graph's and of its canonical form's.
+absl::StatusOr<std::vector<HostTensor>> References(const ir::Graph& graph,
+                                                   const ir::Graph& canonical,
+                                                   const std::vector<HostTensor>& inputs) {
+  const cpu::EvaluateOptions exact = {.double_precision = true, .track_error = true};
+  FUSIOND_ASSIGN_OR_RETURN(std::vector<HostTensor> references, cpu::Evaluate(graph, inputs, exact));
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> rearranged,
+                           cpu::Evaluate(canonical, inputs, exact));
+  for (size_t o = 0; o < references.size(); ++o) {
+    for (size_t i = 0; i < references[o].error.size(); ++i)
+      references[o].error[i] = std::max(references[o].error[i], rearranged[o].error[i]);
+  }
+  return references;
+}
+
 absl::Status LaunchAndCompare(Gpu& gpu, const cuda::LoadedExecutable& loaded,
-                              const ir::Graph& graph, const GraphRunOptions& options,
-                              GraphRunReport& report) {
+                              const ir::Graph& graph, const ir::Graph& canonical,
+                              const GraphRunOptions& options, GraphRunReport& report) {
   std::vector<Input> inputs = MakeInputs(graph, options);
   Launches launches(gpu, loaded);
   FUSIOND_RETURN_IF_ERROR(launches.Prepare(inputs));
@@ -180,9 +198,8 @@ absl::Status LaunchAndCompare(Gpu& gpu, const cuda::LoadedExecutable& loaded,
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<std::string> again, launches.Run());
   std::vector<HostTensor> tensors;
   for (Input& input : inputs) tensors.push_back(std::move(input.tensor));
-  FUSIOND_ASSIGN_OR_RETURN(
-      const std::vector<HostTensor> references,
-      cpu::Evaluate(graph, std::move(tensors), {.double_precision = true, .track_error = true}));
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> references,
+                           References(graph, canonical, tensors));
   BoundsReport bounds;
   for (size_t o = 0; o < outputs.size(); ++o) {
     const std::string where = absl::StrCat("output ", o, ": ");
@@ -234,12 +251,13 @@ absl::Status RunGraph(Gpu& gpu, const nvrtc::Nvrtc& nvrtc, const ir::Graph& grap
         {type.shape, LayOut(type), std::max(options.alignment, ir::ByteSize(type.dtype))});
   }
   FUSIOND_ASSIGN_OR_RETURN(CompiledGraph compiled, CompileGraph(std::move(request), nvrtc));
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph canonical, ir::Parse(compiled.canonical_ir));
   report.kernels += static_cast<int>(compiled.executable.steps.size());
   FUSIOND_ASSIGN_OR_RETURN(
       const std::unique_ptr<cuda::LoadedExecutable> loaded,
       cuda::LoadedExecutable::Load(gpu.driver(), std::move(compiled.executable),
                                    gpu.device().info.sm_count));
-  const absl::Status status = LaunchAndCompare(gpu, *loaded, graph, options, report);
+  const absl::Status status = LaunchAndCompare(gpu, *loaded, graph, canonical, options, report);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(status.message(), "\n", compiled.explanation));
 }
