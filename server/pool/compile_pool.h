@@ -1,8 +1,9 @@
 // The compile processes: a bounded queue in front, a supervised set behind.
 //
 // Each process has one job at a time and one tenant in its life; a crash, a hang or a memory
-// blow-up ends that process and that job alone. Processes are started when jobs need them, a fresh
-// one always waits beyond those at work, idle ones end. Policy and failures: server/pool/README.md.
+// blow-up ends that process and that job alone. Processes are started when jobs need them, one or
+// two fresh ones always wait beyond those at work, idle ones end. Policy and failures:
+// server/pool/README.md.
 //
 // Thread-safety: thread-safe. One thread of its own runs everything, callbacks included: a callback
 // must not block, and may call anything here but Shutdown.

@@ -86,6 +86,7 @@ class CompileScheduler {
   int CountBusy(std::optional<CompilePriority> priority) const;
   int CountAlive() const;  // not ending
   int CountFresh() const;  // of these, starting or untouched
+  int Spares() const;      // fresh ones kept beyond those that jobs wait for
   void Log(const std::string& line) const;
 
   const CompilePoolOptions& options_;

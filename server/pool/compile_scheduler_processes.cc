@@ -16,6 +16,9 @@ constexpr double kNearLimit =
 constexpr size_t kMaxMessageBytes = 128 << 10;  // of an error; NVRTC's logs are cut to half of it
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
+// A graph whose partial sums meet in a second kernel has two images, which compile side by side:
+// the second must not wait for a start. Fewer processors are better left to the compiles at work.
+constexpr int kProcessesForTwoSpares = 4;
 
 absl::Status Nonsense(absl::string_view what) {
   return absl::InternalError(absl::StrCat("compile process answered nonsense: ", what));
@@ -51,7 +54,7 @@ std::vector<pollfd> CompileScheduler::PollFds() const {
 absl::Duration CompileScheduler::NextDeadline() const {
   absl::Duration next = queue_.NextDeadline();
   // Too few processes and yet room: AdjustProcesses waits for a failed start's back-off.
-  if (CountFresh() < unserved_ + 1 && CountAlive() <= options_.processes) {
+  if (CountFresh() < unserved_ + Spares() && CountAlive() <= options_.processes) {
     next = std::min(next, next_spawn_);
   }
   for (const std::unique_ptr<CompileProcess>& process : processes_) {
@@ -59,7 +62,7 @@ absl::Duration CompileScheduler::NextDeadline() const {
     if (process->state == State::kStarting) {
       next = std::min(next, process->since + options_.start_limit);
     }
-    if (process->state == State::kIdle && (process->jobs_done > 0 || CountFresh() > 1)) {
+    if (process->state == State::kIdle && (process->jobs_done > 0 || CountFresh() > Spares())) {
       next = std::min(next, process->since + options_.idle_limit);
     }
   }
@@ -203,12 +206,12 @@ void CompileScheduler::AdjustProcesses(absl::Duration now) {
                                                       absl::FormatDuration(options_.start_limit))),
                   now);
     }
-    const bool spare = process->jobs_done == 0 && CountFresh() <= 1;
+    const bool spare = process->jobs_done == 0 && CountFresh() <= Spares();
     const bool old = !spare && process->since + options_.idle_limit <= now;
     if (process->state == State::kIdle && (old || IsStale(*process))) Retire(*process);
   }
-  // A fresh process for each job that lacks one, and a spare.
-  while (CountFresh() < unserved_ + 1 && next_spawn_ <= now) {
+  // A fresh process for each job that lacks one, and the spares.
+  while (CountFresh() < unserved_ + Spares() && next_spawn_ <= now) {
     if (CountAlive() <= options_.processes) {
       if (!Spawn(now)) break;
       continue;
@@ -280,6 +283,10 @@ int CompileScheduler::CountFresh() const {
         return process->state == State::kStarting ||
                (process->state == State::kIdle && process->jobs_done == 0);
       }));
+}
+
+int CompileScheduler::Spares() const {
+  return options_.processes >= kProcessesForTwoSpares ? 2 : 1;
 }
 
 void CompileScheduler::Log(const std::string& line) const {

@@ -27,13 +27,13 @@ struct CompilePoolOptions {
       .program = "/proc/self/exe", .arguments = {"--role=compile"}, .environment = {}};
   // Where NVRTC is, and the memory limit of each process.
   internal::v1::CompileSetup setup;
-  int processes = 1;                               // at work at once; one more waits
+  int processes = 1;                               // at work at once; one or two more wait
   size_t queue_limit = 1024;                       // jobs
   size_t max_job_bytes = 32 << 20;                 // of one serialised job
   int jobs_per_process = 200;                      // then it is replaced
   absl::Duration run_limit = absl::Seconds(60);    // of one attempt
   absl::Duration start_limit = absl::Seconds(30);  // from spawn to ready
-  absl::Duration idle_limit = absl::Seconds(60);   // then a process beyond the spare ends
+  absl::Duration idle_limit = absl::Seconds(60);   // then a process beyond the spares ends
   // Told of what no job's outcome tells: processes that do not start or die idle. May be empty.
   std::function<void(absl::string_view)> log;
   // Called on the pool's thread when what GetStatus says of NVRTC, or of processes that do not

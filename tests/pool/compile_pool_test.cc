@@ -227,6 +227,16 @@ TEST_F(CompilePoolTest, SpareWaitsAndIdleProcessesEnd) {
   EXPECT_EQ(status.processes[0].jobs_done, 0);
 }
 
+TEST_F(CompilePoolTest, TwoSparesWaitWhereFourProcessesMayWork) {
+  options_.processes = 4;
+  options_.idle_limit = absl::Milliseconds(1);
+  Create();
+  EXPECT_THAT(Run("echo:x").status, IsOk());
+  WaitFor([](const CompilePoolStatus& s) {
+    return s.retired == 1 && s.processes.size() == 2 && Count(s, State::kIdle) == 2;
+  });
+}
+
 TEST_F(CompilePoolTest, LowPriorityLeavesOnePlaceFree) {
   Create();
   std::vector<Job> low;
