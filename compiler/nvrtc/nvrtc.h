@@ -35,8 +35,9 @@ struct CompileInput {
   std::string source;
   std::string name;  // shown in diagnostics, e.g. "row_persistent.cu"
   std::string arch;  // "sm_90a"
-  // Passed on as they are, after --gpu-architecture=<arch> and --ptxas-options=-v, which this class
-  // adds itself (the latter changes the log, not the cubin).
+  // Passed on as they are, after --gpu-architecture=<arch>, --ptxas-options=-v (changes the log,
+  // not the cubin) and, where NVRTC has it, --minimal (no textures, surfaces or managed variables),
+  // which this class adds itself.
   std::vector<std::string> options{};
   bool want_ptx = false;
 };
