@@ -45,6 +45,8 @@ const char* Reducer(ir::Op op) {
   return "";
 }
 
+const char* OnlineState(ir::Op op) { return op == ir::Op::kVar ? "fd_welford" : "fd_exp_sum"; }
+
 VectorAccess PlanAccess(const Region& region, const Access& access, int inner, int vector) {
   VectorAccess plan;
   const Tensor& tensor = region.tensors[access.tensor];

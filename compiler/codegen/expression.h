@@ -19,6 +19,8 @@ using OperandText = absl::FunctionRef<std::string(uint32_t instr)>;
 std::string Compute(const schedule::Instr& instr, OperandText operand);
 // The operator of a reduction in compiler/device/reduce.cuh: "fd_sum".
 const char* Reducer(ir::Op op);
+// The state of an online reduction in compiler/device/online.cuh: "fd_welford".
+const char* OnlineState(ir::Op op);
 
 // How the `vector` elements of a step along the innermost dim lie in memory.
 struct VectorAccess {

@@ -8,10 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/expression.h"
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/names.h"
 #include "compiler/codegen/row_text.h"
-#include "compiler/schedule/moments.h"
+#include "compiler/schedule/online.h"
 #include "compiler/schedule/row_stream.h"
 #include "compiler/schedule/stages.h"
 
@@ -56,8 +57,9 @@ class RowStream {
       rows_.WriteRowValues(p);
       const std::vector<ReductionGroup> groups = WriteWalk(p);
       for (const ReductionGroup& group : groups) rows_.NameResults(group);
-      for (uint32_t i : Moments(p))
-        out_.Line("const ", RegisterType(region_.instrs[i].dtype), " v", i, " = a", i, ".m2;");
+      for (uint32_t i : Online(p))
+        out_.Line("const ", RegisterType(region_.instrs[i].dtype), " v", i, " = fd_online_result(a",
+                  i, ");");
     }
     rows_.WriteRowStores();
     Kernel kernel = std::move(text_).Finish(Files());
@@ -105,21 +107,17 @@ class RowStream {
     std::vector<absl::string_view> files = {"math.cuh", "part.cuh", "smem.cuh", "sync.cuh",
                                             "team.cuh"};
     if (schedule_.splits > 0) files.insert(files.end(), {"pdl.cuh", "partials.cuh"});
-    if (std::any_of(region_.instrs.begin(), region_.instrs.end(), IsMoment))
-      files.push_back("moments.cuh");
+    if (std::any_of(region_.instrs.begin(), region_.instrs.end(), schedule::IsOnline))
+      files.push_back("online.cuh");
     return files;
   }
 
-  static bool IsMoment(const Instr& instr) {
-    return instr.kind == Instr::Kind::kReduce && instr.op == ir::Op::kVar;
-  }
-
-  // Reductions of pass `p` that are sums of squared deviations.
-  std::vector<uint32_t> Moments(size_t p) const {
-    std::vector<uint32_t> moments;
+  // Online reductions of pass `p`.
+  std::vector<uint32_t> Online(size_t p) const {
+    std::vector<uint32_t> online;
     for (uint32_t i : stages_.passes[p].reductions)
-      if (IsMoment(region_.instrs[i])) moments.push_back(i);
-    return moments;
+      if (schedule::IsOnline(region_.instrs[i])) online.push_back(i);
+    return online;
   }
 
   void TakeTensors(const RowStreamStep& step) {
@@ -141,9 +139,10 @@ class RowStream {
   void WriteIncoming(uint32_t i, uint32_t buffer) {
     const Instr& instr = region_.instrs[i];
     const char* type = RegisterType(instr.dtype);
-    if (IsMoment(instr)) {
-      out_.Line("const ", type, " v", i, " = fd_combine_moments<", schedule_.splits, ">(q", buffer,
-                " + row * ", 3 * schedule_.splits, ").m2;");
+    if (schedule::IsOnline(instr)) {
+      out_.Line("const ", type, " v", i, " = fd_online_result(fd_combine_online<",
+                OnlineState(instr.op), ", ", schedule_.splits, ">(q", buffer, " + row * ",
+                schedule::PartialElements(instr) * schedule_.splits, "));");
       return;
     }
     out_.Line("const ", type, " v", i, " = fd_combine_partials<", Reducer(instr.op), ", ",
@@ -197,19 +196,22 @@ class RowStream {
       rows_.FoldChains(group);
       out_.Line("fd_warp_reduce<", Reducer(group.op), ", 32>(z", group.number, ");");
     }
-    if (!pass.reductions.empty()) WriteMeeting(groups, Moments(p));
+    if (!pass.reductions.empty()) WriteMeeting(groups, Online(p));
     return groups;
   }
 
   void WriteMeeting(const std::vector<ReductionGroup>& groups,
-                    const std::vector<uint32_t>& moments) {
+                    const std::vector<uint32_t>& online) {
     const int warps = schedule_.threads / 32;
-    for (uint32_t i : moments) {
+    for (uint32_t i : online) {
       const ir::DType dtype = region_.instrs[i].dtype;
-      const std::string type = absl::StrCat("fd_welford<", RegisterType(dtype), ">");
+      const std::string type =
+          absl::StrCat(OnlineState(region_.instrs[i].op), "<", RegisterType(dtype), ">");
       out_.Line(type, "* const u", i, " = fd_smem<", type, ">(", smem_bytes_, ", ", warps, ");");
-      out_.Line("fd_put_moments(a", i, ", u", i, ");");
-      smem_bytes_ += (3 * warps * ir::ByteSize(dtype) + 15) / 16 * 16;
+      out_.Line("fd_put_online(a", i, ", u", i, ");");
+      smem_bytes_ +=
+          (schedule::PartialElements(region_.instrs[i]) * warps * ir::ByteSize(dtype) + 15) / 16 *
+          16;
     }
     for (const ReductionGroup& group : groups) {
       const auto elements = static_cast<int64_t>(group.reductions.size()) * warps;
@@ -220,7 +222,7 @@ class RowStream {
       smem_bytes_ += (elements * ir::ByteSize(group.dtype) + 15) / 16 * 16;
     }
     out_.Line("fd_sync();");
-    for (uint32_t i : moments) out_.Line("a", i, " = fd_take_moments<", warps, ">(u", i, ");");
+    for (uint32_t i : online) out_.Line("a", i, " = fd_take_online<", warps, ">(u", i, ");");
     for (const ReductionGroup& group : groups) {
       out_.Line("fd_take_partials<", Reducer(group.op), ", ", warps, ">(z", group.number, ", w",
                 group.number, ");");
@@ -230,8 +232,9 @@ class RowStream {
   void WritePartials(size_t p, const std::vector<ReductionGroup>& groups,
                      const std::map<uint32_t, uint32_t>& scratch) {
     out_.Open("if (t == 0)");
-    for (uint32_t i : Moments(p)) {
-      out_.Line("fd_store_moments(q", scratch.at(i), " + 3 * (row * ", schedule_.splits,
+    for (uint32_t i : Online(p)) {
+      out_.Line("fd_store_online(q", scratch.at(i), " + ",
+                schedule::PartialElements(region_.instrs[i]), " * (row * ", schedule_.splits,
                 " + fd_cta()), a", i, ");");
     }
     for (const ReductionGroup& group : groups) {
@@ -257,7 +260,7 @@ class RowStream {
 }  // namespace
 
 Emission EmitRowStream(const Region& given, const KernelSchedule& schedule) {
-  const Region region = schedule::WithMoments(given);
+  const Region region = schedule::WithOnlineReductions(given);
   Emission emission;
   emission.alignment = NaturalAlignment(region);
   if (schedule.splits == 0) {

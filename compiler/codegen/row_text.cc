@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/codegen/names.h"
 #include "compiler/schedule/finalise.h"
+#include "compiler/schedule/online.h"
 
 namespace fusiond::codegen {
 
@@ -309,7 +310,7 @@ void RowText::WriteElements(size_t p, bool now) {
               schedule_.vector, "> o", s, ";");
   }
   for (uint32_t i : pass.reductions) {
-    if (region_.instrs[i].op != ir::Op::kVar) continue;
+    if (!schedule::IsOnline(region_.instrs[i])) continue;
     out_.Line("fd_vec<", RegisterType(region_.instrs[i].dtype), ", ", schedule_.vector, "> y", i,
               ";");
   }
@@ -321,7 +322,7 @@ void RowText::WriteElements(size_t p, bool now) {
   }
   for (uint32_t i : pass.reductions) {
     const Instr& instr = region_.instrs[i];
-    if (instr.op == ir::Op::kVar) {
+    if (schedule::IsOnline(instr)) {
       out_.Line("y", i, "[e] = ", Value(instr.operands[0]), ";");
       continue;
     }
@@ -345,8 +346,8 @@ void RowText::WriteElements(size_t p, bool now) {
   }
   out_.Close();
   for (uint32_t i : pass.reductions) {
-    if (region_.instrs[i].op != ir::Op::kVar) continue;
-    out_.Line("fd_moments_add(a", i, ", y", i, shifted_ ? ", begin, end" : "", ");");
+    if (!schedule::IsOnline(region_.instrs[i])) continue;
+    out_.Line("fd_online_add(a", i, ", y", i, shifted_ ? ", begin, end" : "", ");");
   }
   for (size_t s : pass.stores) WriteStore(s);
 }
@@ -403,8 +404,8 @@ void RowText::DeclareChains(size_t p) {
   for (uint32_t i : stages_.passes[p].reductions) {
     const Instr& instr = region_.instrs[i];
     const char* type = RegisterType(instr.dtype);
-    if (instr.op == ir::Op::kVar) {
-      out_.Line("fd_welford<", type, "> a", i, " = {};");
+    if (schedule::IsOnline(instr)) {
+      out_.Line(OnlineState(instr.op), "<", type, "> a", i, " = {};");
       continue;
     }
     out_.Line(type, " a", i, "[", chains_, "];");
@@ -433,7 +434,7 @@ std::vector<ReductionGroup> RowText::Groups(size_t p) {
   std::vector<ReductionGroup> groups;
   for (uint32_t i : stages_.passes[p].reductions) {
     const Instr& instr = region_.instrs[i];
-    if (instr.op == ir::Op::kVar) continue;
+    if (schedule::IsOnline(instr)) continue;
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const ReductionGroup& g) {
       return g.op == instr.op && g.dtype == instr.dtype;
     });

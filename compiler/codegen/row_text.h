@@ -5,7 +5,8 @@
 // values inside a loop over e. In shifted form j begins up to a vector before column 0, so that
 // aligned vectors of tensors whose rows are not aligned are cut at both ends of a row instead.
 //
-// A reduction with op kVar (schedule/moments.h) has a state fd_welford a<i> instead of chains.
+// An online reduction (schedule/online.h) has a state a<i> (compiler/device/online.cuh) instead of
+// chains.
 //
 // Names: row (the row), n (rows), t, k, j, e; b0, b1, … where a row begins in memory; m, x, v, h, o
 // as in README.md; a7 the chains of reduction 7, z2 the results of reduction group 2.
@@ -82,7 +83,7 @@ class RowText {
   void DeclareChains(size_t p);
   // fd_vec<…> a<i>[unroll] = identity, for each sum of any pass.
   void DeclareSums();
-  // Without those of op kVar.
+  // Without online ones.
   std::vector<ReductionGroup> Groups(size_t p);
   // z<g>[K] = folded chains.
   void FoldChains(const ReductionGroup& group);

@@ -46,7 +46,7 @@ struct Instr {
     kScalar,    // runtime scalar `index` of Region::scalars
     kConstant,  // number
     kCompute,   // pointwise op; operands have the dtype it computes in
-    kReduce,    // op: kSum, kProd, kMax, kMin, in dtype
+    kReduce,    // op: kSum, kProd, kMax, kMin; kVar, kExp (online.h); in dtype
   };
   Kind kind = Kind::kCompute;
   ir::Op op = ir::Op::kSet;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/cost.h"
 #include "compiler/schedule/device_model.h"
-#include "compiler/schedule/moments.h"
+#include "compiler/schedule/online.h"
 #include "compiler/schedule/row_persistent.h"
 
 namespace fusiond::schedule {
@@ -101,7 +101,7 @@ KernelSchedule Complete(const Region& region, KernelSchedule s, bool shifted, in
 }
 
 Cost Estimate(const Region& given, const KernelSchedule& s, const DeviceInfo& device) {
-  const Region region = WithMoments(given);
+  const Region region = WithOnlineReductions(given);
   const Stages stages = PlanStages(region, kReadAgain);
   Cost cost;
   cost.dram_bytes = TouchedBytes(region);
@@ -121,7 +121,7 @@ Cost Estimate(const Region& given, const KernelSchedule& s, const DeviceInfo& de
 std::string Applies(const Region& given, const DeviceInfo&) {
   if (!given.row_reductions) return "it has no row reductions";
   if (given.column_reductions) return "it has column reductions";
-  const Region region = WithMoments(given);
+  const Region region = WithOnlineReductions(given);
   const Stages stages = PlanStages(region, kReadAgain);
   if (const int64_t again = SlotsAgain(region, stages); again > kMaxAgain) {
     return absl::StrCat("computing elements again takes ", again, " issue slots, the limit is ",
@@ -157,7 +157,7 @@ KernelSchedule ByRule(const Region& region, const Stages& stages, int vector) {
 }
 
 std::vector<KernelSchedule> Propose(const Region& given, const DeviceInfo& device) {
-  const Region region = WithMoments(given);
+  const Region region = WithOnlineReductions(given);
   const Stages stages = PlanStages(region, kReadAgain);
   const RowShape shape = ShapeOfRows(region);
   const auto both = [&](KernelSchedule s) {
@@ -188,8 +188,6 @@ std::vector<KernelSchedule> Propose(const Region& given, const DeviceInfo& devic
 }
 
 }  // namespace
-
-int PartialElements(const Instr& reduction) { return reduction.op == ir::Op::kVar ? 3 : 1; }
 
 int RowStreamChains(const Region& region, const Pass& pass, int vector) {
   int chains = vector;

@@ -7,7 +7,8 @@
 // these, all in the same order. What depends on the last reductions alone is a kernel of one warp a
 // row.
 //
-// A variance is one reduction (moments.h), so that LayerNorm reads its row twice, not three times.
+// A sum that depends on the row's mean or maximum is taken in one pass with it (online.h):
+// LayerNorm and softmax read their row twice, not three times.
 //
 // Takes: every region with row reductions and without column reductions, unless its accumulators
 // exceed the registers of a thread, or so much is computed again in later passes that storing it is
@@ -24,9 +25,6 @@ namespace fusiond::schedule {
 
 const Scheduler& RowStreamScheduler();
 
-// Numbers of which a partial result consists.
-int PartialElements(const Instr& reduction);
-
 // Accumulators of each reduction of `pass` in a thread, a power of two, at most `vector`.
 int RowStreamChains(const Region& region, const Pass& pass, int vector);
 
@@ -40,7 +38,7 @@ struct RowStreamStep {
   std::vector<uint32_t> incoming;  // reductions of earlier kernels that it needs
   std::vector<bool> needed;        // by instr: what it computes or loads
 };
-// Requires: a region from WithMoments, as for RowStreamChains.
+// Requires: a region from WithOnlineReductions, as for RowStreamChains.
 std::vector<RowStreamStep> SplitRowStream(const Region& region);
 
 }  // namespace fusiond::schedule

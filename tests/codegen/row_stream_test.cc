@@ -215,6 +215,30 @@ output %y
   }
 }
 
+TEST(RowStreamTextTest, MaskedElementsAndRowsOfNothingElse) {
+  // Hardly any element is left, so that most partial maxima are -inf; of some rows none is: nan.
+  for (const int rows : {2, 4}) {
+    Check(absl::StrCat("fir 1\n%x = input : f32[", rows, ",80003]\n%w = input : f32[80003]\n",
+                       "%r = input : bool[", rows, R"(,1]
+%limit = constant {value=2.5}
+%g = gt %w, %limit
+%k = logical_and %g, %r
+%inf = constant {value=-inf}
+%z = where %k, %x, %inf
+%m = max %z {dims=[1], keepdim=true}
+%d = sub %z, %m
+%e = exp %d
+%s = sum %e {dims=[1], keepdim=true}
+%y = div %e, %s
+%l = log %s
+%t = add %l, %m
+output %y
+output %t
+)"),
+          rows == 2 ? "row_stream/split" : "row_stream/cta");
+  }
+}
+
 TEST(RowStreamTextTest, EveryCandidate) {
   for (int attempt = 1; attempt < 12; attempt += 2) {
     PlanRunOptions options = Quick();

@@ -28,13 +28,14 @@ output %o
 }
 
 // Two dependent reductions, a held exponential, a column tensor, row outputs.
-std::string WeightedSoftmax(int rows, int columns) {
+std::string WeightedSoftmax(int rows, int columns, absl::string_view exponential = "exp") {
   return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, "]\n%w = input : bf16[",
                       columns, R"(]
 %f = cast %x {dtype=f32}
 %m = max %f {dims=[1], keepdim=true}
 %d = sub %f, %m
-%e = exp %d
+%e = )",
+                      exponential, R"( %d
 %s = sum %e {dims=[1], keepdim=true}
 %q = div %e, %s
 %y = mul %q, %w
@@ -75,10 +76,11 @@ std::vector<VariantCase> VariantCases() {
       {SchedulerId::kRowPersistent, "cta", WeightedSoftmax(4, 4096)},
       {SchedulerId::kRowPersistent, "cta_masked", WeightedSoftmax(4, 4008)},
       {SchedulerId::kRowPersistent, "cta_shifted", WeightedSoftmax(4, 4007)},
-      {SchedulerId::kRowStream, "cta", WeightedSoftmax(4, 32768)},
+      // With exp2 three passes, else an online one and another.
+      {SchedulerId::kRowStream, "cta", WeightedSoftmax(4, 32768, "exp2")},
       {SchedulerId::kRowStream, "cta_masked", LayerNorm(4, 45000)},
       {SchedulerId::kRowStream, "cta_shifted", WeightedSoftmax(4, 24583)},
-      {SchedulerId::kRowStream, "split", WeightedSoftmax(1, 65536)},
+      {SchedulerId::kRowStream, "split", WeightedSoftmax(1, 65536, "exp2")},
       {SchedulerId::kRowStream, "split_masked", LayerNorm(1, 100008)},
       {SchedulerId::kRowStream, "split_shifted", WeightedSoftmax(1, 65543)},
       {SchedulerId::kColumn, "whole", ColumnSums(12, 512)},

@@ -121,6 +121,17 @@ FD T team(const T* p, T* shared) {
   return fd_add(v[0], v[1]);
 }
 
+template <class State, class T>
+FD T online(State s, T* p, State* shared) {
+  fd_online_add(s, fd_load<T, 4>(p));
+  fd_online_add(s, fd_load<T, 4>(p), 1, 3);
+  fd_put_online(s, shared);
+  fd_sync();
+  s = fd_take_online<4>(shared);
+  fd_store_online(p, s);
+  return fd_online_result(s);
+}
+
 extern "C" __global__ void __launch_bounds__(128)
     every_exchange(bool* a, i32* b, i64* c, f32* d, f64* e) {
   a[fd_thread()] = warp(a[fd_lane()]) ^ fd_any(a[3]) ^ fd_all(a[4]);
@@ -142,14 +153,10 @@ extern "C" __global__ void __launch_bounds__(128)
   c[0] = fd_combine_partials<fd_prod, 40, i64>(c);
   d[0] = fd_combine_partials<fd_sum, 64, f32>(d);
   e[0] = fd_combine_partials<fd_sum, 90, f64>(e);
-  fd_welford<f32> s = {};
-  fd_moments_add(s, fd_load<f32, 4>(d));
-  fd_moments_add(s, fd_load<f32, 4>(d), 1, 3);
-  fd_welford<f32>* const states = fd_smem<fd_welford<f32>>(256, 4);
-  fd_put_moments(s, states);
-  fd_sync();
-  fd_store_moments(d, fd_take_moments<4>(states));
-  d[0] = fd_combine_moments<40>(d).m2;
+  d[0] = online(fd_welford<f32>{}, d, fd_smem<fd_welford<f32>>(256, 4)) +
+         fd_online_result(fd_combine_online<fd_welford, 40>(d));
+  e[0] = online(fd_exp_sum<f64>{}, e, fd_smem<fd_exp_sum<f64>>(512, 4)) +
+         fd_online_result(fd_combine_online<fd_exp_sum, 6>(e));
 }
 
 extern "C" __global__ void __launch_bounds__(128) every_copy(const f32* from, f32* to) {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/candidates.h"
 #include "compiler/schedule/device_model.h"
-#include "compiler/schedule/moments.h"
+#include "compiler/schedule/online.h"
 #include "compiler/schedule/stages.h"
 #include "compiler/schedule/variants.h"
 #include "tests/schedule/scheduling.h"
@@ -146,11 +146,11 @@ TEST(RowStreamScheduleTest, RowsAreSplitWhereThatPaysForTheLaunches) {
   EXPECT_EQ(First(Softmax(132, 65536), "h200").variant, "cta");
 }
 
-TEST(RowStreamScheduleTest, VarianceAndItsMeanAreOnePass) {
+TEST(RowStreamScheduleTest, ReductionsOnlineAreOnePass) {
   const auto passes = [](const std::string& text) {
     const absl::StatusOr<SegmentedGraph> cut = SegmentText(text);
     EXPECT_TRUE(cut.ok()) << cut.status();
-    return PlanStages(WithMoments(cut->regions.at(0)), kReadAgain).passes.size();
+    return PlanStages(WithOnlineReductions(cut->regions.at(0)), kReadAgain).passes.size();
   };
   const std::string head = "fir 1\n%x = input : f32[8,100000]\n";
   EXPECT_EQ(passes(head + "%v, %m = var_mean %x {dims=[1], correction=1}\noutput %v\noutput %m\n"),
@@ -178,6 +178,18 @@ output %y
   };
   EXPECT_EQ(passes(with("100000.0")), 2u);
   EXPECT_EQ(passes(with("99999.0")), 3u);
+  // Softmax; exponentials below something else than the maximum.
+  const auto exponentials = [&](const std::string& of) {
+    return passes(head + "%m = " + of + R"( {dims=[1], keepdim=true}
+%d = sub %x, %m
+%e = exp %d
+%s = sum %e {dims=[1], keepdim=true}
+%y = div %e, %s
+output %y
+)");
+  };
+  EXPECT_EQ(exponentials("max %x"), 2u);
+  EXPECT_EQ(exponentials("min %x"), 3u);
 }
 
 TEST(RowStreamScheduleTest, WhatIsDearToComputeAgainIsNotTaken) {
