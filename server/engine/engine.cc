@@ -41,6 +41,7 @@ CompileEngine::Ticket CompileEngine::Compile(std::shared_ptr<const PreparedReque
 }
 
 bool CompileEngine::Responds(absl::Duration timeout) {
+  if (!cache_->WaitUntilOpen(absl::ZeroDuration())) return true;  // what they may wait for, bounded
   auto heartbeat = std::make_shared<Heartbeat>();
   executor_.Run([heartbeat, cache = cache_] {
     cache->FindExecutable(base::Digest());  // no such executable: reads the index

@@ -64,7 +64,7 @@ class CompileEngine {
   // Segments that took the last resort since start.
   uint64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }  // a tally
   size_t in_flight() const { return flights_.InFlight(); }
-  // Whether the engine's threads still take work, and the cache answers them.
+  // Whether the engine's threads still take work, and the cache, once open, answers them.
   bool Responds(absl::Duration timeout);
 
  private:
