@@ -55,12 +55,21 @@ absl::StatusOr<CompileJobId> CompilePool::Submit(CompileRequest request, Compile
   job.done = std::move(done);
   base::MutexLock lock(&mutex_);
   if (stop_at_.has_value()) return absl::UnavailableError("the compile pool shuts down");
-  if (const size_t waiting = inbox_.size() + queued_; waiting >= options_.queue_limit) {
+  if (queued_ >= options_.queue_limit) {
     return base::WithRetryHint(
         absl::ResourceExhaustedError(absl::StrCat(
-            "compile queue full: limit is ", options_.queue_limit, " jobs, ", waiting, " wait")),
+            "compile queue full: limit is ", options_.queue_limit, " jobs, ", queued_, " wait")),
         kFullQueueRetry);
   }
+  size_t& of_tenant = queued_by_tenant_[job.request.tenant];
+  if (of_tenant >= options_.queue_limit_per_tenant) {
+    return base::WithRetryHint(absl::ResourceExhaustedError(absl::StrCat(
+                                   "compile queue: limit of ", job.request.tenant, " is ",
+                                   options_.queue_limit_per_tenant, " jobs, ", of_tenant, " wait")),
+                               kFullQueueRetry);
+  }
+  ++of_tenant;
+  ++queued_;
   job.id = next_id_++;
   inbox_.push_back(std::move(job));
   Wake();
@@ -146,7 +155,6 @@ void CompilePool::TakeInbox(absl::Duration now) {
     cancelled.swap(cancelled_);
     raised.swap(raised_);
     refresh = std::exchange(refresh_, false);
-    queued_ += jobs.size();
   }
   for (PendingJob& job : jobs) scheduler_.Add(std::move(job));
   for (CompileJobId id : cancelled) scheduler_.Cancel(id, now);
@@ -163,7 +171,9 @@ void CompilePool::Publish() {
   bool changed;
   {
     base::MutexLock lock(&mutex_);
-    queued_ = scheduler_.queued();
+    queued_ = scheduler_.queued() + inbox_.size();
+    queued_by_tenant_ = scheduler_.queued_by_tenant();
+    for (const PendingJob& job : inbox_) ++queued_by_tenant_[job.request.tenant];
     changed = nvrtc(status) != nvrtc(status_);
     status_ = std::move(status);
     published_.SignalAll();

@@ -13,11 +13,13 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -40,8 +42,8 @@ class CompilePool {
   CompilePool& operator=(const CompilePool&) = delete;
 
   // Takes the job if it returns OK; `done` is then called exactly once, on the pool's thread.
-  // RESOURCE_EXHAUSTED: queue full (with a hint when to retry) or job too large (limit and actual).
-  // UNAVAILABLE: shutting down.
+  // RESOURCE_EXHAUSTED: the queue or the tenant's share of it is full (with a hint when to retry),
+  // or job too large; limit and actual. UNAVAILABLE: shutting down.
   absl::StatusOr<CompileJobId> Submit(CompileRequest request, CompileCallback done)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -90,7 +92,9 @@ class CompilePool {
   std::vector<CompileJobId> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<CompileJobId> raised_ ABSL_GUARDED_BY(mutex_);
   bool refresh_ ABSL_GUARDED_BY(mutex_) = false;
-  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // in the scheduler
+  // Jobs in inbox and scheduler, as of the thread's last turn and with what came since.
+  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<std::string, size_t> queued_by_tenant_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Duration> stop_at_ ABSL_GUARDED_BY(mutex_);
   CompilePoolStatus status_ ABSL_GUARDED_BY(mutex_);
 

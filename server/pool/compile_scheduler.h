@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/pool/compile_process.h"
@@ -51,6 +52,9 @@ class CompileScheduler {
 
   std::vector<FinishedJob> TakeFinished() { return std::exchange(finished_, {}); }
   size_t queued() const { return queue_.size(); }
+  const absl::flat_hash_map<std::string, size_t>& queued_by_tenant() const {
+    return queue_.tenants();
+  }
   bool HasJobs() const;  // waiting, running, or about to be decided
   bool HasProcesses() const { return !processes_.empty(); }
   CompilePoolStatus GetStatus() const;

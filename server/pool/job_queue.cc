@@ -5,9 +5,13 @@
 
 namespace fusiond::server {
 
-void JobQueue::Add(PendingJob job) { jobs_[Index(job.request.priority)].push_back(std::move(job)); }
+void JobQueue::Add(PendingJob job) {
+  ++tenants_[job.request.tenant];
+  jobs_[Index(job.request.priority)].push_back(std::move(job));
+}
 
 void JobQueue::AddFirst(PendingJob job) {
+  ++tenants_[job.request.tenant];
   jobs_[Index(job.request.priority)].push_front(std::move(job));
 }
 
@@ -17,6 +21,8 @@ std::optional<PendingJob> JobQueue::TakeFirst(absl::FunctionRef<bool(const Pendi
     if (it == jobs.end()) continue;
     PendingJob job = std::move(*it);
     jobs.erase(it);
+    const auto tenant = tenants_.find(job.request.tenant);
+    if (--tenant->second == 0) tenants_.erase(tenant);
     return job;
   }
   return std::nullopt;

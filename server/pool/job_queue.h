@@ -7,8 +7,10 @@
 
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "server/pool/job.h"
@@ -28,12 +30,15 @@ class JobQueue {
 
   size_t size(CompilePriority priority) const { return jobs_[Index(priority)].size(); }
   size_t size() const { return jobs_[0].size() + jobs_[1].size(); }
+  // How many jobs of each tenant that has some.
+  const absl::flat_hash_map<std::string, size_t>& tenants() const { return tenants_; }
   absl::Duration NextDeadline() const;  // infinite if there is none
 
  private:
   static size_t Index(CompilePriority priority) { return static_cast<size_t>(priority); }
 
   std::deque<PendingJob> jobs_[2];
+  absl::flat_hash_map<std::string, size_t> tenants_;
 };
 
 }  // namespace fusiond::server

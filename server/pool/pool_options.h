@@ -29,6 +29,7 @@ struct CompilePoolOptions {
   internal::v1::CompileSetup setup;
   int processes = 1;                               // at work at once; one or two more wait
   size_t queue_limit = 1024;                       // jobs
+  size_t queue_limit_per_tenant = 512;             // so that one leaves room for others
   size_t max_job_bytes = 32 << 20;                 // of one serialised job
   int jobs_per_process = 200;                      // then it is replaced
   absl::Duration run_limit = absl::Seconds(60);    // of one attempt

@@ -174,6 +174,29 @@ TEST_F(CompilePoolTest, FullQueueNamesLimitAndActual) {
   for (Job& job : waiting) EXPECT_THAT(job.outcome.get().status, IsOk());
 }
 
+TEST_F(CompilePoolTest, OneTenantLeavesRoomForOthersF16) {
+  options_.processes = 1;
+  options_.queue_limit = 4;
+  options_.queue_limit_per_tenant = 2;
+  Create();
+  Job running = Submit(Plan("hang"));
+  WaitForBusy(1);
+  std::vector<Job> waiting;
+  const auto with = [](const std::string& tenant) {
+    CompileRequest request = Plan("echo:x");
+    request.tenant = tenant;
+    return request;
+  };
+  for (const char* tenant : {"alice", "alice", "bob"}) waiting.push_back(Submit(with(tenant)));
+  EXPECT_THAT(pool_->Submit(with("alice"), [](CompileOutcome) {}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("limit of alice is 2 jobs, 2 wait; try again in")));
+  waiting.push_back(Submit(with("bob")));
+  pool_->Cancel(running.id);
+  for (Job& job : waiting) EXPECT_THAT(job.outcome.get().status, IsOk());
+  EXPECT_THAT(Submit(with("alice")).outcome.get().status, IsOk());
+}
+
 TEST_F(CompilePoolTest, OversizeJobNamesLimitAndActual) {
   options_.max_job_bytes = 100;
   Create();
