@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "compiler/ir/op_table.h"
 #include "compiler/schedule/cost.h"
@@ -18,6 +19,23 @@ constexpr uint8_t kMaxFloatingDepth = 4;
 // Segments of one level that are remembered as readers of a tensor.
 constexpr size_t kMaxReaders = 4;
 
+// A space of so few points may be walked for values that all lie along some of its axes only: that
+// costs less than a second launch.
+constexpr int64_t kSmallSpace = 65536;
+
+int64_t Points(absl::Span<const Axis> axes) {
+  int64_t points = 1;
+  for (const Axis& axis : axes)
+    if (__builtin_mul_overflow(points, axis.extent, &points))
+      return std::numeric_limits<int64_t>::max();
+  return points;
+}
+
+// Whether a kernel over `axes` has work at most of its points: some node lies along all of them.
+bool IsCovered(absl::Span<const Axis> axes, int64_t largest_frame) {
+  return Points(axes) <= std::max(largest_frame, kSmallSpace);
+}
+
 DimMap Remapped(DimMap axes, const DimMap& remap) {
   for (int8_t& axis : axes)
     if (axis != kNone) axis = remap[axis];
@@ -35,6 +53,7 @@ struct OpenSegments::Join {
   Role reduced = Role::kNone;  // group that the node sums over
   bool dependent = false;
   bool late = false;
+  int64_t largest_frame = 1;
 };
 
 OpenSegments::OpenSegments(const SegmentRequest& request)
@@ -126,6 +145,13 @@ bool OpenSegments::TryJoin(NodeId id, int level) {
   if (!MatchSegments(node, join) || !MatchLeaves(node, join)) return false;
   if (!MatchReduction(node, FusionOf(id), join)) return false;
   if (join.late && !MayUseLate(node, join)) return false;
+  for (int segment : join.segments)
+    join.largest_frame = std::max(join.largest_frame, segments_[segment].largest_frame);
+  std::vector<Axis> frame;
+  for (int8_t axis : join.frame)
+    if (axis != kNone) frame.push_back(join.match.axes()[axis]);
+  join.largest_frame = std::max(join.largest_frame, Points(frame));
+  if (!IsCovered(join.match.axes(), join.largest_frame)) return false;
   if (!joins) {
     join.segments.push_back(static_cast<int>(segments_.size()));
     join.remaps.emplace_back();
@@ -253,6 +279,7 @@ void OpenSegments::Commit(NodeId id, Join& join) {
   for (size_t s = 1; s < join.segments.size(); ++s) Absorb(base, join.segments[s], join.remaps[s]);
   OpenSegment& open = segments_[base];
   open.segment.axes = join.match.axes();
+  open.largest_frame = join.largest_frame;
   open.segment.row_reductions |= join.reduced == Role::kColumn;
   open.segment.column_reductions |= join.reduced == Role::kRow;
   open.fusion = std::max(open.fusion, FusionOf(id));
@@ -334,6 +361,7 @@ void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
   base.segment.row_reductions |= other.segment.row_reductions;
   base.segment.column_reductions |= other.segment.column_reductions;
   base.fusion = std::max(base.fusion, other.fusion);
+  base.largest_frame = std::max(base.largest_frame, other.largest_frame);
   other = OpenSegment{};
   other.merged_into = into;
 }
@@ -382,6 +410,7 @@ bool OpenSegments::UniteAlong(ValueId tensor, int with, int segment) {
   AxisMatch match(a.segment.axes);
   const DimMap remap = match.Unite(b.segment.axes, known);
   if (remap.size() != b.segment.axes.size()) return false;
+  if (!IsCovered(match.axes(), std::max(a.largest_frame, b.largest_frame))) return false;
   segments_[with].segment.axes = match.axes();
   Absorb(with, segment, remap);
   return true;

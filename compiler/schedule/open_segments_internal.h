@@ -38,6 +38,7 @@ struct OpenSegment {
   int64_t heaviest_bytes = 0;                       // of a tensor read
   int8_t inner = kNone;                             // axis along which that tensor is contiguous
   size_t tensors = 0;                               // reads and graph outputs
+  int64_t largest_frame = 1;                        // points of a node's
   int merged_into = -1;
 };
 

@@ -135,6 +135,32 @@ output %b
   EXPECT_EQ(cut.segments[1].level, 0);
 }
 
+TEST(SegmenterTest, NoKernelWalksASpaceThatNoneOfItsValuesFills) {
+  // %s joins neither vector to the other: 12,000 times 50,000 points for 62,000 values.
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(R"(fir 1
+%p = input : f32[12000]
+%q = input : f32[1]
+%e = expand %q {shape=[50000]}
+%a = cosh %e
+%s = tanh %q
+%b = pow %p, %s
+output %a
+output %b
+output %s
+)"));
+  for (const Region& region : cut.regions) EXPECT_LE(region.Elements(), 50000);
+  // A sum of a row and a column fills it.
+  ASSERT_OK_AND_ASSIGN(const SegmentedGraph outer, SegmentText(R"(fir 1
+%p = input : f32[12000,1]
+%q = input : f32[50000]
+%a = cosh %p
+%b = tanh %q
+%c = add %a, %b
+output %c
+)"));
+  EXPECT_THAT(outer.regions, SizeIs(1));
+}
+
 TEST(SegmenterTest, StrangersOfOneShapeShareALaunch) {
   ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(R"(fir 1
 %p = input : f32[64,32]
