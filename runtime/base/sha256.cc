@@ -32,15 +32,27 @@ absl::StatusOr<Digest> DigestFromBytes(absl::string_view bytes) {
   return digest;
 }
 
+namespace {
+
+// Fetched once, for the life of the process: EVP_sha256() is looked up anew, under locks, by
+// whatever is given it.
+const EVP_MD* Algorithm() {
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  FUSIOND_CHECK(sha256 != nullptr);
+  return sha256;
+}
+
+}  // namespace
+
 Digest Sha256(absl::string_view data) {
   Digest digest;
-  FUSIOND_CHECK(EVP_Digest(data.data(), data.size(), digest.bytes.data(), nullptr, EVP_sha256(),
+  FUSIOND_CHECK(EVP_Digest(data.data(), data.size(), digest.bytes.data(), nullptr, Algorithm(),
                            nullptr) == 1);
   return digest;
 }
 
 FieldHasher::FieldHasher() : context_(EVP_MD_CTX_new()) {
-  FUSIOND_CHECK(EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) == 1);
+  FUSIOND_CHECK(EVP_DigestInit_ex(context_, Algorithm(), nullptr) == 1);
 }
 
 FieldHasher::~FieldHasher() { EVP_MD_CTX_free(context_); }
