@@ -240,7 +240,8 @@ int Main(int argc, char** argv) {
   app.add_option("--drain", drain_s, "seconds that running calls get after SIGTERM")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--log-level", log_level, "how much is logged")
+  app.add_option("--log-level", log_level,
+                 "how much is logged; calls that the cache answers at debug")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
   app.add_option("--role", role, "compile or worker; used by the daemon itself")->group("Internal");
@@ -272,6 +273,7 @@ int Main(int argc, char** argv) {
   if (check) return kDaemonOk;
   RaiseDescriptorLimit();
   SetUpLog(log_level);
+  options.log_hits = spdlog::should_log(spdlog::level::debug);
   return RunSupervisor(options);
 }
 

@@ -69,6 +69,11 @@ Admission MakeAdmission(const DaemonOptions& options) {
   };
 }
 
+bool IsHit(const CallRecord& call) {
+  return call.status.ok() &&
+         (call.source == v1::Source_Name(v1::MEMORY) || call.source == v1::Source_Name(v1::DISK));
+}
+
 std::string FormatCall(const CallRecord& call) {
   return absl::StrCat(
       "rpc=", call.rpc, " identity=", call.identity->Name(),
@@ -239,6 +244,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                                  &parts.gate,
                                  &parts.quotas,
                                  [&parts](const CallRecord& call) {
+                                   if (IsHit(call) && !parts.options.log_hits) return;
                                    parts.log(call.status.ok() ? "info" : "warning",
                                              FormatCall(call));
                                  }};

@@ -49,6 +49,7 @@ struct DaemonOptions {
   absl::Duration drain_grace = absl::Seconds(5);
   absl::Duration watchdog = absl::ZeroDuration();  // how often `alive` must be called; 0 = never
   std::string version;
+  bool log_hits = false;  // also calls that the cache answers
 };
 
 // Exit codes of the daemon, for units and scripts.
