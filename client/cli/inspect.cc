@@ -90,6 +90,8 @@ int CacheStats(const Common& common) {
                   << "hits        " << s.hits_memory() << " memory, " << s.hits_disk() << " disk, "
                   << s.hits_remote() << " remote; " << s.hits_canonical() << " by canonical form, "
                   << s.hits_image() << " images\n"
+                  << "memo        " << s.hits_memo() << " requests known byte for byte; "
+                  << s.memo_entries() << " kept, " << Bytes(s.memo_bytes()) << "\n"
                   << "misses      " << s.misses() << "; " << s.negative_hits()
                   << " answered from a kept failure\n"
                   << "commits     " << s.commits() << ", write errors " << s.write_errors()

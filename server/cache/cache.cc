@@ -63,10 +63,9 @@ bool Cache::WaitUntilOpen(absl::Duration timeout) {
   return true;
 }
 
-RequestLookup Cache::Lookup(const KeyMaterial& request) {
-  const std::string material = EncodeRequestMaterial(request);
+RequestLookup Cache::Lookup(const EncodedRequest& request) {
   RequestLookup lookup;
-  lookup.key = RequestKey{base::Sha256(material)};
+  lookup.key = request.key;
   if (std::optional<absl::Status> failure = negative_.Find(lookup.key)) {
     Count(negative_hits_);
     lookup.state = LookupState::kNegative;
@@ -74,17 +73,16 @@ RequestLookup Cache::Lookup(const KeyMaterial& request) {
     return lookup;
   }
   const RecordKey key = RecordKey::Of(lookup.key);
-  TakeFound(tiers_.Find(key, &material), key, lookup);
+  TakeFound(tiers_.Find(key, &request.material), key, lookup);
   if (lookup.state == LookupState::kHit) journal_.NoteHit(request.graph, lookup.key);
   return lookup;
 }
 
-RequestLookup Cache::PeekRequest(const KeyMaterial& request) {
-  const std::string material = EncodeRequestMaterial(request);
+RequestLookup Cache::PeekRequest(const EncodedRequest& request) {
   RequestLookup lookup;
-  lookup.key = RequestKey{base::Sha256(material)};
+  lookup.key = request.key;
   const RecordKey key = RecordKey::Of(lookup.key);
-  TakeFound(tiers_.Peek(key, &material), key, lookup);
+  TakeFound(tiers_.Peek(key, &request.material), key, lookup);
   return lookup;
 }
 

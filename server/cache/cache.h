@@ -11,8 +11,8 @@
 //
 // Thread-safety: thread-safe. With a store, one thread of its own does Upkeep().
 // Ownership: the store is the cache's; `clock` must outlive it; Pins may outlive it.
-// Cost: a hit in memory is a hash of the key material and one shard's lock; everything else may
-// read or write the disk.
+// Cost: a hit in memory is one shard's lock, and a hash of the key material if that is not at hand;
+// everything else may read or write the disk.
 #ifndef FUSIOND_SERVER_CACHE_CACHE_H_
 #define FUSIOND_SERVER_CACHE_CACHE_H_
 
@@ -57,9 +57,10 @@ class Cache {
   // ---- The life of a request ----
 
   // A hit counts in the journal.
-  RequestLookup Lookup(const KeyMaterial& request);
+  RequestLookup Lookup(const EncodedRequest& request);
+  RequestLookup Lookup(const KeyMaterial& request) { return Lookup(EncodeRequest(request)); }
   // The same for whoever only wants to know: counts nowhere, and known failures are not looked at.
-  RequestLookup PeekRequest(const KeyMaterial& request);
+  RequestLookup PeekRequest(const EncodedRequest& request);
   // The executable that some compile made of the same canonical graph.
   std::optional<Hit<base::Digest>> FindCanonical(const KeyMaterial& canonical);
   std::optional<Hit<std::shared_ptr<const std::string>>> FindImage(

@@ -101,6 +101,14 @@ RequestKey RequestKeyOf(const KeyMaterial& material) {
   return {base::Sha256(EncodeRequestMaterial(material))};
 }
 
+EncodedRequest EncodeRequest(const KeyMaterial& material) {
+  EncodedRequest encoded;
+  encoded.graph = material.graph;
+  encoded.material = EncodeRequestMaterial(material);
+  encoded.key = RequestKey{base::Sha256(encoded.material)};
+  return encoded;
+}
+
 CanonicalKey CanonicalKeyOf(const KeyMaterial& material) {
   return {base::Sha256(EncodeCanonicalMaterial(material))};
 }

@@ -82,6 +82,14 @@ absl::StatusOr<KeyMaterial> DecodeCanonicalMaterial(absl::string_view bytes);
 absl::StatusOr<ImageKeyMaterial> DecodeImageMaterial(absl::string_view bytes);
 
 RequestKey RequestKeyOf(const KeyMaterial& material);
+
+// What a look-up needs of a request, for whoever asks for it more than once.
+struct EncodedRequest {
+  base::Digest graph;
+  std::string material;  // encoded
+  RequestKey key;
+};
+EncodedRequest EncodeRequest(const KeyMaterial& material);
 CanonicalKey CanonicalKeyOf(const KeyMaterial& material);
 ImageKey ImageKeyOf(const ImageKeyMaterial& material);
 

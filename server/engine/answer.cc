@@ -31,7 +31,7 @@ std::optional<CompileAnswer> Choose(cache::Cache& cache, const cache::RequestLoo
 
 std::optional<absl::StatusOr<CompileAnswer>> FindAnswer(cache::Cache& cache,
                                                         const PreparedRequest& request) {
-  const cache::RequestLookup lookup = cache.Lookup(request.material);
+  const cache::RequestLookup lookup = cache.Lookup(request.encoded);
   if (lookup.state == cache::LookupState::kNegative)
     return absl::StatusOr<CompileAnswer>(lookup.failure);
   if (lookup.state != cache::LookupState::kHit) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<absl::StatusOr<CompileAnswer>> FindAnswer(cache::Cache& cache,
 }
 
 std::optional<CompileAnswer> PeekAnswer(cache::Cache& cache, const PreparedRequest& request) {
-  const cache::RequestLookup lookup = cache.PeekRequest(request.material);
+  const cache::RequestLookup lookup = cache.PeekRequest(request.encoded);
   if (lookup.state != cache::LookupState::kHit) return std::nullopt;
   return Choose(cache, lookup, request);
 }

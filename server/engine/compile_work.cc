@@ -34,7 +34,7 @@ CompileWork::CompileWork(const CompileParts& parts, std::shared_ptr<const Prepar
       tenant_(std::move(tenant)),
       lead_(std::move(lead)),
       priority_(priority) {
-  answer_.key = cache::RequestKeyOf(request_->material);
+  answer_.key = request_->encoded.key;
 }
 
 void CompileWork::Start() {

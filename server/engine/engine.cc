@@ -19,7 +19,7 @@ CompileEngine::Ticket CompileEngine::Compile(std::shared_ptr<const PreparedReque
     done(*found);
     return {};
   }
-  const cache::RequestKey key = cache::RequestKeyOf(request->material);
+  const cache::RequestKey key = request->encoded.key;
   CompileFlight::Joined joined = flights_.JoinOrLead(key, std::move(done));
   std::shared_ptr<CompileWork> work;
   {

@@ -29,6 +29,7 @@ absl::StatusOr<v1::InputLayout> CompleteLayout(const ir::Graph& graph, int input
   v1::InputLayout layout;
   if (given != nullptr) {
     layout = *given;
+    layout.DiscardUnknownFields();
   } else {
     layout.mutable_shape()->Add(type.shape.begin(), type.shape.end());
   }
@@ -140,6 +141,7 @@ absl::StatusOr<PreparedRequest> PrepareRequest(const v1::CompileRequest& request
   material.specialisation_version = ir::kSpecialisationVersion;
   material.compiler_version = context.compiler_version;
   if (!device.is_cpu()) material.nvrtc = context.nvrtc;
+  prepared.encoded = cache::EncodeRequest(material);
   return prepared;
 }
 

@@ -26,6 +26,7 @@ struct PreparedRequest {
   std::vector<executable::TensorArg>
       arguments;  // likewise, to hold guards against: address = alignment
   cache::KeyMaterial material;
+  cache::EncodedRequest encoded;  // of the material
 };
 
 // What of a key the process knows and no request says.

@@ -101,7 +101,8 @@ FusiondLogic::FusiondLogic(const LogicOptions& options, CompileEngine* engine, c
       pool_(pool),
       devices_(devices),
       grants_(grants),
-      fill_status_(std::move(fill_status)) {}
+      fill_status_(std::move(fill_status)),
+      memo_(options.limits) {}
 
 void FusiondLogic::SetNvrtc(const std::string& identity) {
   base::MutexLock lock(&mutex_);
@@ -124,11 +125,9 @@ KeyContext FusiondLogic::Keys() const {
 }
 
 absl::StatusOr<std::shared_ptr<const PreparedRequest>> FusiondLogic::Prepare(
-    const v1::CompileRequest& request) const {
+    const v1::CompileRequest& request) {
   FUSIOND_ASSIGN_OR_RETURN(executable::DeviceInfo device, devices_->Resolve(request.target()));
-  FUSIOND_ASSIGN_OR_RETURN(PreparedRequest prepared,
-                           PrepareRequest(request, device, Keys(), options_.limits));
-  return std::make_shared<const PreparedRequest>(std::move(prepared));
+  return memo_.Prepare(request, device, Keys());
 }
 
 CompileEngine::Ticket FusiondLogic::Compile(const v1::CompileRequest& request,
@@ -291,6 +290,10 @@ v1::CacheStatsResponse FusiondLogic::CacheStats() const {
   response.set_commits(stats.commits);
   response.set_write_errors(stats.commits_in_memory_only);
   response.set_degraded(stats.degraded);
+  const RequestMemo::Stats memo = memo_.GetStats();
+  response.set_hits_memo(memo.hits);
+  response.set_memo_entries(memo.entries);
+  response.set_memo_bytes(memo.bytes);
   return response;
 }
 

@@ -16,6 +16,7 @@
 #include "server/cache/cache.h"
 #include "server/devices/registry.h"
 #include "server/engine/engine.h"
+#include "server/engine/request_memo.h"
 #include "server/pool/compile_pool.h"
 #include "server/service/grants.h"
 #include "server/service/identity.h"
@@ -68,8 +69,7 @@ class FusiondLogic {
   absl::StatusOr<v1::CacheEvictResponse> CacheEvict(const v1::CacheEvictRequest& request,
                                                     const Identity& identity);
 
-  absl::StatusOr<std::shared_ptr<const PreparedRequest>> Prepare(
-      const v1::CompileRequest& request) const;
+  absl::StatusOr<std::shared_ptr<const PreparedRequest>> Prepare(const v1::CompileRequest& request);
   const LogicOptions& options() const { return options_; }
 
  private:
@@ -83,6 +83,7 @@ class FusiondLogic {
   DeviceRegistry* const devices_;
   Grants* const grants_;
   const StatusFiller fill_status_;
+  RequestMemo memo_;
   const absl::Duration started_ = base::Clock::System().Now();
 
   mutable base::Mutex mutex_;

@@ -43,6 +43,11 @@ TEST(CompileTest, AnswerComesFromMemoryThenFromDiskAfterKill9) {
   EXPECT_EQ(compiled.response.source(), v1::COMPILED);
   ASSERT_OK_AND_ASSIGN(const client::Fusion again, client->Compile(AddGraph(), "cpu"));
   EXPECT_EQ(again.response.source(), v1::MEMORY);
+  ASSERT_OK_AND_ASSIGN(const v1::CacheStatsResponse cache, client->CacheStats());
+  EXPECT_EQ(cache.hits_memory(), 1u);
+  EXPECT_EQ(cache.hits_memo(), 1u);
+  EXPECT_EQ(cache.memo_entries(), 1u);
+  EXPECT_GT(cache.memo_bytes(), 0u);
   const pid_t first = daemon.pid();
   EXPECT_EQ(daemon.Stop(SIGKILL), 128 + SIGKILL);
   daemon.Serve();  // the sockets of the dead daemon are reused (F52)
