@@ -1,10 +1,11 @@
 // Client: a connection to a fusiond daemon.
 //
-//   auto client = Client::Connect(DefaultSocketFolder());
-//   auto fusion = (*client)->Compile(graph, "cpu", {{{4096}, {1}}, {{4096}, {1}}});
-//   auto session = (*client)->OpenDevice("cpu");               // remote launch:
-//   client/cc/session.h auto local = (*client)->LoadLocally(*fusion, driver, 132);  // local
-//   launch: client/cc/local_executable.h
+//   auto client = Client::Connect(folder);
+//   auto fusion = (*client)->Compile(graph, "h200");
+//   auto session = (*client)->OpenDevice(uuid);                // remote launch: session.h
+//   auto local = (*client)->LoadLocally(*fusion, driver, 132);  // local launch: local_executable.h
+//
+// client/cc/README.md has a whole program.
 //
 // Thread-safety: thread-safe. Ownership: sessions and loaded executables live on when the Client is
 // gone. Errors: UNAVAILABLE when no daemon answers (idempotent calls were tried twice); otherwise

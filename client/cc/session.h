@@ -1,9 +1,9 @@
 // Session: remote launch. Buffers shared with a worker, executables loaded there, launches by one
 // ring entry each.
 //
-//   auto x = session->Allocate(bytes, MemoryKind::kHost);       // x->data() is shared with the
-//   worker auto add = session->Load(fusion.executable_digest); session->Run(*add, {{&*x, 0}, {&*y,
-//   0}, {&*out, 0}}, {});   // inputs, then outputs; then extents and scalars
+//   auto x = session->Allocate(bytes, MemoryKind::kHost);  // x->data() is shared with the worker
+//   auto add = session->Load(fusion.executable_digest);
+//   session->Run(*add, {{&*a}, {&*b}, {&*out}}, {});  // inputs, outputs; then extents, scalars
 //
 // Thread-safety: thread-compatible; one session a thread, or one lock around it. Ownership: buffers
 // and executables belong to their session and are void once it is lost. Errors: UNAVAILABLE when

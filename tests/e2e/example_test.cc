@@ -1,0 +1,45 @@
+// What client/cc/README.md shows compiles, runs, and stands in it as it is compiled.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "runtime/base/file.h"
+#include "tests/e2e/test_daemon.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::testing {
+namespace {
+
+// The lines between the marks, without their indentation of two.
+std::string ShownPart(const std::string& source) {
+  std::istringstream lines(source);
+  std::string shown;
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "  // README]") inside = false;
+    if (inside) shown += (line.rfind("  ", 0) == 0 ? line.substr(2) : line) + "\n";
+    if (line == "  // [README") inside = true;
+  }
+  return shown;
+}
+
+TEST(ExampleTest, ShortestWholeUseRuns) {
+  TestDaemon daemon;
+  daemon.Serve();
+  const Ran ran = RunProgram({FUSIOND_EXAMPLE_PROGRAM, daemon.sockets()});
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  EXPECT_THAT(ran.output, ::testing::HasSubstr("y is silu(x) * gate"));
+}
+
+TEST(ExampleTest, ReadmeShowsWhatIsCompiled) {
+  ASSERT_OK_AND_ASSIGN(const std::string source, base::ReadFile("client/cc/examples/silu_gate.cc"));
+  ASSERT_OK_AND_ASSIGN(const std::string readme, base::ReadFile("client/cc/README.md"));
+  const std::string shown = ShownPart(source);
+  ASSERT_FALSE(shown.empty());
+  EXPECT_THAT(readme, ::testing::HasSubstr("```cpp\n" + shown + "```\n"));
+}
+
+}  // namespace
+}  // namespace fusiond::testing
