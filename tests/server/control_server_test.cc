@@ -133,6 +133,13 @@ TEST_F(ControlServerTest, FullQuotaSaysWhenToTryAgain) {
   EXPECT_EQ(std::string(hint->second.data(), hint->second.size()), "250");
 }
 
+// What the watchdog asks before it is fed.
+TEST_F(ControlServerTest, ThreadThatDoesNotTurnDoesNotRespondF53) {
+  EXPECT_TRUE(server_->Responds(absl::InfiniteDuration()));
+  server_->Stop(absl::ZeroDuration());
+  EXPECT_FALSE(server_->Responds(absl::ZeroDuration()));
+}
+
 TEST_F(ControlServerTest, StrangersAreClosedUnread) {
   admit_ = false;
   std::unique_ptr<v1::Fusiond::Stub> stub = Connect();
