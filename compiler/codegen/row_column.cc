@@ -344,12 +344,50 @@ class RowColumn {
 
   // The teams' sums of one reduction, in team order, to the CTA's part.
   void WriteSums(uint32_t number, uint32_t i) {
+    out_.OpenBlock();
+    if (teams_ == 2) {
+      WriteSumsOfTwoTeams(number, i);
+    } else {
+      WriteSumsOfTeams(number, i);
+    }
+    out_.Close();
+  }
+
+  // Of two teams the first keeps its sums in registers: half the traffic through shared memory.
+  void WriteSumsOfTwoTeams(uint32_t number, uint32_t i) {
+    const Instr& instr = region_.instrs[i];
+    const char* type = RegisterType(instr.dtype);
+    out_.Line(type, "* const meet = (", type, "*)arena;");
+    out_.Line("fd_sync();  // the arena is free");
+    out_.Open("if (team == 1)");
+    out_.Unrolled("k", schedule_.unroll);
+    rows_.OpenVector(masked_);
+    out_.Line("fd_store(meet + j, a", i, "[k]);");
+    rows_.CloseVector();
+    out_.Close();
+    out_.Close();
+    out_.Line("fd_sync();  // team 1's sums are there");
+    out_.Open("if (team == 0)");
+    out_.Unrolled("k", schedule_.unroll);
+    rows_.OpenVector(masked_);
+    out_.Line("const fd_vec<", type, ", ", schedule_.vector, "> more = fd_load<", type, ", ",
+              schedule_.vector, ">(meet + j);");
+    out_.Unrolled("e", schedule_.vector);
+    out_.Line("a", i, "[k][e] = ", Reducer(instr.op), "::combine(a", i, "[k][e], more[e]);");
+    out_.Close();
+    out_.Line("fd_store(q", number, " + fd_cta() * (u64)", region_.Columns(), " + j, fd_cast<",
+              MemoryType(instr.dtype), ">(a", i, "[k]));");
+    rows_.CloseVector();
+    out_.Close();
+    out_.Close();
+  }
+
+  void WriteSumsOfTeams(uint32_t number, uint32_t i) {
     const Instr& instr = region_.instrs[i];
     const char* type = RegisterType(instr.dtype);
     const int64_t span = int64_t{schedule_.unroll} * schedule_.threads_per_row * schedule_.vector;
     int64_t width = 16 / ir::ByteSize(instr.dtype);
     while (region_.Columns() % width != 0) width /= 2;
-    out_.OpenBlock();
     out_.Line(type, "* const meet = (", type, "*)arena;");
     out_.Line("fd_sync();  // the arena is free");
     out_.Unrolled("k", schedule_.unroll);
@@ -373,7 +411,6 @@ class RowColumn {
     }
     out_.Line("fd_store(q", number, " + fd_cta() * (u64)", region_.Columns(), " + c, fd_cast<",
               MemoryType(instr.dtype), ">(sum));");
-    out_.Close();
     out_.Close();
   }
 

@@ -91,7 +91,7 @@ std::vector<VariantCase> VariantCases() {
       {SchedulerId::kRowColumn, "bulk_team", LayerNormBackward(40, 2048), bulk_copies},
       {SchedulerId::kRowColumn, "bulk_cta", RmsNormBackward(16, 12288), bulk_copies},
       {SchedulerId::kRowColumn, "async_warp", LayerNormBackward(130, 256), copies_by_thread},
-      {SchedulerId::kRowColumn, "async_team", LayerNormBackward(40, 2048), copies_by_thread},
+      {SchedulerId::kRowColumn, "async_team", LayerNormBackward(40, 4096), copies_by_thread},
       {SchedulerId::kRowColumn, "async_cta", RmsNormBackward(16, 12288), copies_by_thread},
       {SchedulerId::kRowColumn, "direct_warp", LayerNormBackward(50, 255)},
       {SchedulerId::kRowColumn, "direct_team", LayerNormBackward(40, 2047)},
