@@ -92,19 +92,27 @@ struct fdi_pieces {
   fdi_raw<bytes> piece[count];
 };
 
-#define FDI_LOAD(name, raw)                             \
-  template <class T, int N>                             \
-  FD fd_vec<T, N> name(const T* p) {                    \
-    fdi_pieces<T, N> r;                                 \
-    _Pragma("unroll") for (int i = 0; i < r.count; i++) \
-        raw(r.piece[i], (const char*)p + i * r.bytes);  \
-    return fd_bit_cast<fd_vec<T, N>>(r);                \
+#define FDI_LOAD(name, raw)                               \
+  template <class T, int N>                               \
+  FD fd_vec<T, N> name(const T* p) {                      \
+    fdi_pieces<T, N> r;                                   \
+    if constexpr (r.count == 1) {                         \
+      raw(r.piece[0], p);                                 \
+    } else {                                              \
+      _Pragma("unroll") for (int i = 0; i < r.count; i++) \
+          raw(r.piece[i], (const char*)p + i * r.bytes);  \
+    }                                                     \
+    return fd_bit_cast<fd_vec<T, N>>(r);                  \
   }
-#define FDI_STORE(name, raw)                                                                     \
-  template <class T, int N>                                                                      \
-  FD void name(T* p, const fd_vec<T, N>& v) {                                                    \
-    const fdi_pieces<T, N> r = fd_bit_cast<fdi_pieces<T, N>>(v);                                 \
-    _Pragma("unroll") for (int i = 0; i < r.count; i++) raw((char*)p + i * r.bytes, r.piece[i]); \
+#define FDI_STORE(name, raw)                                                                       \
+  template <class T, int N>                                                                        \
+  FD void name(T* p, const fd_vec<T, N>& v) {                                                      \
+    const fdi_pieces<T, N> r = fd_bit_cast<fdi_pieces<T, N>>(v);                                   \
+    if constexpr (r.count == 1) {                                                                  \
+      raw(p, r.piece[0]);                                                                          \
+    } else {                                                                                       \
+      _Pragma("unroll") for (int i = 0; i < r.count; i++) raw((char*)p + i * r.bytes, r.piece[i]); \
+    }                                                                                              \
   }
 FDI_LOAD(fd_load, fdi_raw_load)
 FDI_LOAD(fd_load_stream, fdi_raw_load_stream)

@@ -17,6 +17,10 @@
 namespace fusiond::compiler {
 namespace {
 
+// Of one kernel. Parsing is a small part of a cold compile, optimising is not: text of this size is
+// as much as the kernels of today need, and more means loops written out.
+constexpr size_t kMaxTextBytes = 56 << 10;
+
 struct Row {
   std::string graph;
   int most = 0;
@@ -83,6 +87,8 @@ TEST_P(KernelCountsTest, NoMoreThanTheTableAllows) {
       for (const executable::Step& step : plan.skeleton.steps)
         kernels += std::holds_alternative<executable::KernelStep>(step);
       EXPECT_LE(kernels, row.most) << arch << " " << size << "\n" << plan.explanation;
+      for (const KernelSource& source : plan.sources)
+        EXPECT_LE(source.text.size(), kMaxTextBytes) << arch << " " << size << " " << source.name;
       EXPECT_THAT(plan.notes, ::testing::IsEmpty());
     }
   }
