@@ -56,6 +56,7 @@ class FakeRunner : public server::JobRunner {
   void Raise(server::CompileJobId id) override {
     base::MutexLock lock(&mutex_);
     raised_.push_back(id);
+    changed_.SignalAll();
   }
 
   // The next job, as soon as there is one.
@@ -71,8 +72,9 @@ class FakeRunner : public server::JobRunner {
     while (cancelled_.size() < count) changed_.Wait(&mutex_);
     return cancelled_;
   }
-  std::vector<server::CompileJobId> raised() const {
+  std::vector<server::CompileJobId> WaitForRaised(size_t count) {
     base::MutexLock lock(&mutex_);
+    while (raised_.size() < count) changed_.Wait(&mutex_);
     return raised_;
   }
   void Refuse(absl::Status with) {
