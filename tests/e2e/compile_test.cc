@@ -110,7 +110,7 @@ TEST(CompileTest, SixtyFourClientsShareOneCompileF14) {
 // What becomes of a key that crashes again and again: tests/server/engine_test.cc.
 TEST(CompileTest, CrashEndsThatCompileAloneAndIsToldWithItsKeyF23) {
   TestDaemon daemon;
-  daemon.Serve();
+  daemon.Serve({.arguments = {"--compile-processes", "1"}, .environment = {}, .listen_fds = {}});
   std::unique_ptr<client::Client> client = daemon.Connect();
   const std::vector<pid_t> processes = daemon.CompileProcesses();
   ASSERT_EQ(processes.size(), 1u);  // the one that told of NVRTC; others start when it has a job

@@ -126,9 +126,12 @@ TEST(LifecycleTest, SigtermDrainsF51) {
 // A compile stays under way as long as its process is stopped.
 TEST(LifecycleTest, SigtermLetsRunningCompilesEndAndRefusesNewOnesF51) {
   TestDaemon daemon;
-  daemon.Serve({.arguments = {"--drain", "600"}, .environment = {}, .listen_fds = {}});
+  daemon.Serve({.arguments = {"--drain", "600", "--compile-processes", "1"},
+                .environment = {},
+                .listen_fds = {}});
   std::unique_ptr<client::Client> client = daemon.Connect();
   const std::vector<pid_t> processes = daemon.CompileProcesses();
+  ASSERT_EQ(processes.size(), 1u);
   for (pid_t process : processes) ::kill(process, SIGSTOP);
   std::future<absl::StatusOr<client::Fusion>> running =
       std::async(std::launch::async, [&] { return client->Compile(AddGraph(16), "cpu"); });
