@@ -56,7 +56,7 @@ class CollectTest(unittest.TestCase):
         self.run_dir.mkdir()
 
     def write(self, program, rows, **context):
-        data = {"context": {**self.CONTEXT, "command": program, **context}, "benchmarks": [{"name": r} for r in rows]}
+        data = {"context": {**self.CONTEXT, "command": f"/opt/bundle/{program} --out=/opt/out/x.json", **context}, "benchmarks": [{"name": r} for r in rows]}
         (self.run_dir / f"{program}.json").write_text(json.dumps(data), encoding="utf-8")
 
     def collect(self):
@@ -72,7 +72,7 @@ class CollectTest(unittest.TestCase):
         self.assertEqual(self.collect()[0], 0)
         launch = json.loads((self.results / "h200/launch.json").read_text(encoding="utf-8"))
         self.assertEqual([r["name"] for r in launch["benchmarks"]], ["launch/raw/launch", "launch/ring_roundtrip"])
-        self.assertEqual(launch["context"]["command"], "launch_benchmark; ring_benchmark")
+        self.assertEqual(launch["context"]["command"], "launch_benchmark --out=x.json; ring_benchmark --out=x.json")
         self.assertNotIn("load_avg", launch["context"])
         kernels = json.loads((self.results / "h200/kernels.json").read_text(encoding="utf-8"))
         self.assertEqual([r["name"] for r in kernels["benchmarks"]], ["kernel/add"])

@@ -44,7 +44,9 @@ def merge_contexts(contexts):
         for key in KEPT_CONTEXT:
             if key in context and key != "command":
                 merged.setdefault(key, context[key])
-    merged["command"] = "; ".join(c["command"] for c in contexts.values() if c.get("command"))
+    # Folders of the host that ran it say nothing.
+    commands = [re.sub(r"(^|=)/\S*/", r"\1", c["command"]) for c in contexts.values() if c.get("command")]
+    merged["command"] = "; ".join(commands)
     missing = [key for key in SAME if not merged.get(key)]
     if missing:
         raise ValueError(f"the context lacks {', '.join(missing)}")
