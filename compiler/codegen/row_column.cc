@@ -26,7 +26,7 @@ using schedule::RowColumnLayout;
 
 constexpr absl::string_view kFiles[] = {"math.cuh", "part.cuh",     "smem.cuh", "sync.cuh",
                                         "pdl.cuh",  "mbarrier.cuh", "copy.cuh", "team.cuh"};
-constexpr int kChains = 2;  // of a row reduction in a thread; rowcolumn.md 7
+constexpr int kChains = 2;  // of a row reduction in a thread: its additions wait for each other
 
 class RowColumn {
  public:

@@ -11,11 +11,11 @@ namespace {
 
 using executable::DeviceInfo;
 
-constexpr int kThreads = 256;  // 32 along the columns, 8 along the rows: kernels.md 6.2
+constexpr int kThreads = 256;  // 32 along the columns, 8 along the rows; README, figure "column"
 constexpr int kMinThreads = 64;
-constexpr int kCtasPerSm = 4;    // kernels.md 6.2: "splits to fill SMs x 4 CTAs"
-constexpr int kMaxUnroll = 8;    // kernels.md 1.3: 4-8 rows unrolled
-constexpr int kMaxSlots = 4096;  // unrolled, of a thread; kernels.md 5.2
+constexpr int kCtasPerSm = 4;    // README, figure "column"
+constexpr int kMaxUnroll = 8;    // README, figure "column"
+constexpr int kMaxSlots = 4096;  // unrolled, of a thread; README, figure "text"
 // Registers of a thread in bytes that loaded vectors, and that accumulators, may take: a quarter
 // each of the 128 that 4 CTAs of 128 threads, or 2 of 256, leave.
 constexpr int64_t kMaxLoadedBytes = 128;

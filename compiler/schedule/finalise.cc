@@ -112,7 +112,7 @@ Region FinaliseRegion(const Region& region, int64_t parts) {
 }
 
 // 64 columns a CTA (32 where columns are few), 512 threads, four parts of each column's vector on
-// the way at once: measured on an H200, rowcolumn.md 13.
+// the way at once: README, figure "finalise".
 KernelSchedule FinaliseSchedule(const Region& region) {
   constexpr int64_t kFewColumns = 4096;
   constexpr int kThreads = 512;

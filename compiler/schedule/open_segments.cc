@@ -12,7 +12,7 @@ using ir::NodeId;
 using ir::ValueId;
 
 // Of one kernel: its text is unrolled by the vector width, and NVRTC's time follows that
-// (kernels.md 5.2: at most 2-4 thousand instructions); arguments are 8 bytes a tensor of 4 KB.
+// (README, figure "text"); arguments are 8 bytes a tensor of 4 KB.
 constexpr size_t kMaxNodes = 256;
 constexpr size_t kMaxTensors = 64;
 constexpr uint8_t kMaxFloatingDepth = 4;

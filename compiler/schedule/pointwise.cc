@@ -9,8 +9,8 @@ namespace {
 
 using executable::DeviceInfo;
 
-constexpr int kThreads = 128;  // kernels.md 6.2
-// Unrolled issue slots of a thread (kernels.md 5.2: 2-4 thousand instructions).
+constexpr int kThreads = 128;  // README, figure "pointwise"
+// Unrolled issue slots of a thread; README, figure "text".
 constexpr int kMaxSlots = 4096;
 // Registers that loaded vectors may take, in bytes: a quarter of what a thread may hold.
 constexpr int64_t kMaxLoadedBytes = 256;
@@ -36,7 +36,7 @@ int StreamedLoads(const Region& region) {
 }
 
 // 16-byte vectors a thread and tensor so that resident threads keep twice the bytes in flight that
-// DRAM's latency asks for; gives the row "pointwise" of kernels.md 6.2 for A100, Ada, H100, H200.
+// DRAM's latency asks for; gives the figure "pointwise" of the README for A100, Ada, H100, H200.
 int VectorsInFlight(const Region& region, const DeviceInfo& device) {
   const int loads = StreamedLoads(region);
   const int counted = loads <= 1 ? 1 : loads <= 3 ? 2 : 4;

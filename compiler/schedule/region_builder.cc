@@ -15,7 +15,7 @@ void ForEachAccess(Region& region, Function function) {
   for (Store& store : region.stores) function(store.access);
 }
 
-// Accesses by the bytes they move, heaviest first; a store weighs twice (kernels.md 1.0: stores are
+// Accesses by the bytes they move, heaviest first; a store weighs twice (stores are
 // more sensitive to their pattern than loads).
 std::vector<const Access*> Heaviest(Region& region) {
   std::vector<std::pair<int64_t, const Access*>> weighed;

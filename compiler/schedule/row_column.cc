@@ -13,7 +13,7 @@ namespace {
 
 using executable::DeviceInfo;
 
-// Measured on an H200, rowcolumn.md, recipe head and 1.
+// README, figure "row and column".
 constexpr int kWarps = 16;  // of a CTA
 constexpr int kWarpsOfOneWarpRows = 12;
 constexpr int kMaxColumnsOfLane = 32;
@@ -26,7 +26,7 @@ constexpr int64_t kMaxWords = 100;
 // Rows that come straight to registers keep an address and a mask for what is in flight: with 96
 // words NVRTC 13.0 spills on sm_86, sm_89 and sm_90a.
 constexpr int64_t kMaxDirectWords = 88;
-constexpr int kMaxSlots = 4096;  // unrolled, of a thread; kernels.md 5.2
+constexpr int kMaxSlots = 4096;  // unrolled, of a thread; README, figure "text"
 constexpr int64_t kBulkAlignment = 128;
 constexpr size_t kCandidatesOfSource = 2;
 
@@ -101,7 +101,8 @@ int VectorOf(const Region& region) {
   return vector;
 }
 
-// Warps that share a row: 1 up to 1024 columns, 4 at 2048, 8 at 4096 and 8192 (rowcolumn.md 1).
+// Warps that share a row: 1 up to 1024 columns, 4 at 2048, 8 at 4096 and 8192 (README, figure "row
+// and column").
 int WarpsByRule(int64_t columns) {
   return columns <= 1024 ? 1 : columns <= 2048 ? 4 : columns <= 8192 ? 8 : 16;
 }
@@ -119,7 +120,7 @@ std::optional<KernelSchedule> WithWarps(const Region& region, const Stages& stag
   if (columns > kMaxColumnsOfLane || columns * SlotsPerElement(region) > kMaxSlots)
     return std::nullopt;
   const Pressure pressure = PressureOf(region, stages, columns, s.vector);
-  // rowcolumn.md 11: weights in shared memory where registers run short.
+  // Weights in shared memory where registers run short (README, figure "row and column").
   const int64_t most = source == Source::kDirect ? kMaxDirectWords : kMaxWords;
   s.shared_columns = pressure.words > most;
   if (pressure.words - (s.shared_columns ? pressure.column_words : 0) > most) return std::nullopt;
@@ -143,7 +144,8 @@ std::optional<KernelSchedule> WithWarps(const Region& region, const Stages& stag
   return std::nullopt;
 }
 
-// rowcolumn.md 2: the largest grid that divides the rows evenly, if it costs under 4 % of the SMs.
+// README, figure "row and column": the largest grid that divides the rows evenly, if it costs under
+// 4 % of the SMs.
 int Grid(int64_t rows, int sm_count) {
   if (rows <= sm_count) return static_cast<int>(rows);
   for (int ctas = sm_count; ctas * 100 > sm_count * 96; --ctas)

@@ -6,7 +6,7 @@
 // bulk copies that an mbarrier awaits (sm_90 and later), copies by every thread for itself (below),
 // or, where rows do not allow either, straight into registers. Tensors are read once and stay
 // packed in registers from the first pass to the last; column sums stay there for all rows of the
-// CTA, and a finalise kernel (finalise.h) adds the CTAs'. The recipe and its figures: rowcolumn.md.
+// CTA, and a finalise kernel (finalise.h) adds the CTAs'. Figures: README, "row and column".
 //
 // Takes: any number of row and column reductions, with several dependent steps. Does not take: rows
 // whose tensors and column sums do not fit a CTA's registers, few long rows.

@@ -17,7 +17,7 @@ constexpr int kMaxTeam = 512;
 // the 128 that 512 threads leave each.
 constexpr int64_t kComfortableBytes = 192;
 constexpr int64_t kMaxBytes = 320;
-constexpr int kMaxSlots = 4096;  // unrolled, of a thread; kernels.md 5.2
+constexpr int kMaxSlots = 4096;  // unrolled, of a thread; README, figure "text"
 
 const Dim* InnerColumn(const Region& region) {
   return region.dims.empty() || !region.dims.back().column ? nullptr : &region.dims.back();
@@ -42,7 +42,7 @@ int64_t BytesPerColumn(const Region& region) {
   return bytes;
 }
 
-// kernels.md 6.2, "threads per row by N (16-bit)"; `columns` in 16-bit units.
+// README, figure "team"; `columns` in units of 16 bits.
 int TeamByRule(int64_t columns) {
   if (columns <= 64) return 8;
   if (columns <= 128) return 16;

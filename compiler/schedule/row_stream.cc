@@ -17,18 +17,18 @@ using executable::DeviceInfo;
 constexpr int kThreads = 512;
 constexpr int kMinThreads = 64;
 constexpr int kMaxUnroll = 4;
-constexpr int kMaxSlots = 4096;  // unrolled, of a thread; kernels.md 5.2
+constexpr int kMaxSlots = 4096;  // unrolled, of a thread; README, figure "text"
 // Registers of a thread in bytes that loaded vectors may take, and accumulators, of the 128 · 4
 // that 512 threads leave each.
 constexpr int64_t kMaxLoadedBytes = 128;
 constexpr int64_t kChainBytes = 128;
 constexpr int64_t kMaxAccumulatorBytes = 256;
 // Issue slots an element that passes may spend on what earlier ones computed: two to four times
-// what a store and a load of the value cost instead (8 bytes at 7.8 slots, kernels.md 1.0; less on
+// what a store and a load of the value cost instead (8 bytes at 7.8 slots on an H200; less on
 // others).
 constexpr int64_t kMaxAgain = 128;
 // Split rows take this many CTAs an SM: two of 512 threads with four vectors of 16 bytes each have
-// 64 KB on the way (kernels.md 6.2 asks for 40 on an H200).
+// 64 KB on the way (README, figure "in flight": 40 on an H200).
 constexpr int64_t kCtasPerSm = 2;
 
 bool Walks(const Pass& pass) { return !pass.reductions.empty() || !pass.stores.empty(); }

@@ -1,4 +1,4 @@
-// What the rules propose for each arch: values of kernels.md 6.2.
+// What the rules propose for each arch: the figures of compiler/schedule/README.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ output %o
 )");
 }
 
-// As kernels.md 6.2 up to 6144 columns; beyond, a thread would hold more than is comfortable.
+// By the rule up to 6144 columns; beyond, a thread would hold more than is comfortable.
 TEST(RowPersistentScheduleTest, TeamsGrowWithTheRow) {
   struct Row {
     int columns, team, rows;
