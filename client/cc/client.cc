@@ -31,11 +31,14 @@ constexpr int kMaxMessageBytes = 256 << 20;
 }  // namespace
 
 struct Client::Rpc {
+  std::string socket;
+  absl::Duration patience;  // with a daemon that does not answer: Connect's
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::Fusiond::Stub> stub;
 
   // A unary call, tried once more on UNAVAILABLE: after a restart of the daemon, or when it has
   // closed an idle connection, the first call on the old connection fails. Every rpc is idempotent.
+  // A daemon that is gone for good is not waited for longer than when connecting.
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (v1::Fusiond::Stub::*method)(grpc::ClientContext*,
                                                                           const Request&,
@@ -45,13 +48,20 @@ struct Client::Rpc {
     for (int attempt = 0;; ++attempt) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
-      context.set_wait_for_ready(attempt > 0);
       Response response;
       const grpc::Status status = (stub.get()->*method)(&context, request, &response);
       if (status.ok()) return response;
       if (attempt > 0 || status.error_code() != grpc::StatusCode::UNAVAILABLE)
         return FromGrpc(status);
+      FUSIOND_RETURN_IF_ERROR(WaitForDaemon());
     }
+  }
+
+  absl::Status WaitForDaemon() const {
+    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(patience);
+    if (channel->WaitForConnected(deadline)) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("no daemon answers at ", socket, " within ", absl::FormatDuration(patience)));
   }
 };
 
@@ -62,6 +72,8 @@ Client::~Client() = default;
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folder,
                                                         absl::Duration timeout) {
   auto rpc = std::make_unique<Rpc>();
+  rpc->socket = ControlSocket(folder);
+  rpc->patience = timeout;
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -70,11 +82,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folde
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   rpc->channel = grpc::CreateCustomChannel(absl::StrCat("unix:", ControlSocket(folder)),
                                            grpc::InsecureChannelCredentials(), arguments);
-  const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout);
-  if (!rpc->channel->WaitForConnected(deadline)) {
-    return absl::UnavailableError(absl::StrCat("no daemon answers at ", ControlSocket(folder),
-                                               " within ", absl::FormatDuration(timeout)));
-  }
+  FUSIOND_RETURN_IF_ERROR(rpc->WaitForDaemon());
   rpc->stub = v1::Fusiond::NewStub(rpc->channel);
   return std::unique_ptr<Client>(new Client(folder, std::move(rpc)));
 }

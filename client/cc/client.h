@@ -8,7 +8,8 @@
 // client/cc/README.md has a whole program.
 //
 // Thread-safety: thread-safe. Ownership: sessions and loaded executables live on when the Client is
-// gone. Errors: UNAVAILABLE when no daemon answers (idempotent calls were tried twice); otherwise
+// gone. Errors: UNAVAILABLE when no daemon answers (calls are tried twice, the second time when one
+// listens again, which is waited for as long as Connect may); otherwise
 // what the rpc says (proto/fusiond/v1/service.proto). Cost: every method is a blocking round trip.
 #ifndef FUSIOND_CLIENT_CC_CLIENT_H_
 #define FUSIOND_CLIENT_CC_CLIENT_H_

@@ -159,10 +159,12 @@ int Run(const Common& common, const RunArguments& arguments) {
   auto client = Connect(common);
   if (!client.ok()) return Fail(client.status());
   const uint64_t seed = arguments.seed != 0 ? arguments.seed : std::random_device()();
-  const std::vector<HostArray> inputs = RandomInputs(loaded->graph, loaded->layouts, seed);
+  const absl::StatusOr<std::vector<HostArray>> inputs =
+      RandomInputs(loaded->graph, loaded->layouts, seed);
+  if (!inputs.ok()) return Fail(inputs.status());
   RunReport report;
   absl::StatusOr<std::vector<HostArray>> outputs =
-      RunOnce(**client, *loaded, arguments, inputs, report);
+      RunOnce(**client, *loaded, arguments, *inputs, report);
   if (!outputs.ok()) return Fail(outputs.status());
   std::vector<Comparison> comparisons;
   bool all_good = true;
@@ -175,7 +177,7 @@ int Run(const Common& common, const RunArguments& arguments) {
     reference.repeat = 1;
     RunReport unused;
     absl::StatusOr<std::vector<HostArray>> expected =
-        RunOnce(**client, *loaded, reference, inputs, unused);
+        RunOnce(**client, *loaded, reference, *inputs, unused);
     if (!expected.ok()) return Fail(expected.status());
     for (size_t i = 0; i < outputs->size(); ++i) {
       comparisons.push_back(Compare((*outputs)[i], (*expected)[i]));

@@ -1,11 +1,14 @@
 #include "client/cli/tensors.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/element.h"
 #include "runtime/base/status_macros.h"
 
@@ -21,6 +24,16 @@ uint64_t Footprint(const HostArray& array) {
     last += (array.shape[d] - 1) * array.strides[d];
   }
   return static_cast<uint64_t>((last + 1) * base::ByteSize(array.dtype));
+}
+
+// A run keeps each tensor several times: here, in buffers, as doubles to compare.
+absl::Status CheckFits(absl::string_view what, size_t index, uint64_t bytes) {
+  const uint64_t most = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 4;
+  if (bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(what, " ", index, " takes ", bytes,
+                                                   " bytes, a tensor may take ", most,
+                                                   ", a quarter of this machine's memory"));
 }
 
 double Unit(base::DType dtype) {
@@ -73,8 +86,9 @@ uint64_t HostArray::ScalarBits() const {
   return static_cast<uint64_t>(base::LoadInteger(dtype, data.data()));
 }
 
-std::vector<HostArray> RandomInputs(const ir::Graph& graph,
-                                    const std::vector<client::Layout>& layouts, uint64_t seed) {
+absl::StatusOr<std::vector<HostArray>> RandomInputs(const ir::Graph& graph,
+                                                    const std::vector<client::Layout>& layouts,
+                                                    uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::uniform_int_distribution<int64_t> small(-8, 8);
@@ -92,6 +106,7 @@ std::vector<HostArray> RandomInputs(const ir::Graph& graph,
       inputs.push_back(std::move(array));
       continue;
     }
+    FUSIOND_RETURN_IF_ERROR(CheckFits("input", i, Footprint(array)));
     array.data.resize(Footprint(array));
     const auto size = static_cast<size_t>(base::ByteSize(type.dtype));
     for (size_t at = 0; at < array.data.size(); at += size) {
@@ -134,6 +149,7 @@ absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable
     array.dtype = executable.outputs[i].dtype;
     array.shape.assign(shapes[i].shape.begin(), shapes[i].shape.end());
     array.strides.assign(shapes[i].strides.begin(), shapes[i].strides.end());
+    FUSIOND_RETURN_IF_ERROR(CheckFits("output", i, static_cast<uint64_t>(shapes[i].bytes)));
     array.data.assign(static_cast<size_t>(shapes[i].bytes), kPoison);
     outputs.push_back(std::move(array));
   }

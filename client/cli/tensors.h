@@ -27,9 +27,11 @@ struct HostArray {
   uint64_t ScalarBits() const;
 };
 
-// Floats are normally distributed, integers in [-8, 8], bools even.
-std::vector<HostArray> RandomInputs(const ir::Graph& graph,
-                                    const std::vector<client::Layout>& layouts, uint64_t seed);
+// Floats are normally distributed, integers in [-8, 8], bools even. RESOURCE_EXHAUSTED, here and
+// for outputs: a tensor is too large for this machine.
+absl::StatusOr<std::vector<HostArray>> RandomInputs(const ir::Graph& graph,
+                                                    const std::vector<client::Layout>& layouts,
+                                                    uint64_t seed);
 
 // by_value: as InputSpec::scalar says; a graph's tensor in host memory is one on a GPU.
 executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value);

@@ -14,6 +14,11 @@ int64_t Aligned(int64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
+// Whether some step needs both.
+bool Meet(const WorkspaceBuffer& a, const WorkspaceBuffer& b) {
+  return a.first_step <= b.last_step && b.first_step <= a.last_step;
+}
+
 struct Placed {
   int64_t begin, end;
   size_t buffer;
@@ -36,9 +41,7 @@ WorkspacePlan PlanWorkspace(absl::Span<const WorkspaceBuffer> buffers) {
     if (!bytes) continue;
     std::vector<Placed> meets;  // in time
     for (const Placed& other : placed) {
-      const WorkspaceBuffer& o = buffers[other.buffer];
-      if (o.first_step <= buffers[b].last_step && buffers[b].first_step <= o.last_step)
-        meets.push_back(other);
+      if (Meet(buffers[other.buffer], buffers[b])) meets.push_back(other);
     }
     std::sort(meets.begin(), meets.end(),
               [](const Placed& x, const Placed& y) { return x.begin < y.begin; });
@@ -52,8 +55,23 @@ WorkspacePlan PlanWorkspace(absl::Span<const WorkspaceBuffer> buffers) {
     plan.offsets[b] = Formula::Constant(offset);
   }
   plan.bytes = Formula::Constant(end);
+  // Buffers of one formula share a slot in turn: a formula has a limit of terms, a graph any number
+  // of buffers.
+  std::vector<std::vector<size_t>> slots;
   for (size_t b = 0; b < buffers.size(); ++b) {
     if (buffers[b].bytes.AsConstant()) continue;
+    const auto has_room = [&](const std::vector<size_t>& slot) {
+      return buffers[slot[0]].bytes == buffers[b].bytes &&
+             std::none_of(slot.begin(), slot.end(),
+                          [&](size_t o) { return Meet(buffers[o], buffers[b]); });
+    };
+    const auto slot = std::find_if(slots.begin(), slots.end(), has_room);
+    if (slot != slots.end()) {
+      plan.offsets[b] = plan.offsets[slot->front()];
+      slot->push_back(b);
+      continue;
+    }
+    slots.push_back({b});
     plan.offsets[b] = plan.bytes;
     plan.bytes = Formula::Combine(FormulaTerm::Kind::kAdd, plan.bytes,
                                   Formula::Combine(FormulaTerm::Kind::kRoundUp, buffers[b].bytes,

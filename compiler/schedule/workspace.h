@@ -2,8 +2,9 @@
 // the same time share bytes.
 //
 // Buffers of known size are packed first-fit, largest first; those whose size depends on the device
-// lie behind them, one after another. A kernel that may start before the one ahead of it has ended
-// touches memory only after it has waited for it, so lifetimes count in whole steps.
+// lie behind them, each formula's in as many slots as are needed at once. A kernel that may start
+// before the one ahead of it has ended touches memory only after it has waited for it, so lifetimes
+// count in whole steps.
 //
 // Thread-safety: pure function. Cost: O(buffers²) in the worst case, buffers being few.
 #ifndef FUSIOND_COMPILER_SCHEDULE_WORKSPACE_H_

@@ -127,6 +127,33 @@ TEST(CompileTest, CrashEndsThatCompileAloneAndIsToldWithItsKeyF23) {
   EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
 }
 
+TEST(CompileTest, RunOfATensorThatNoMachineHoldsIsRefused) {
+  TestDaemon daemon;
+  daemon.Serve();
+  const std::string path = daemon.folder() + "/large.fir";
+  std::ofstream(path) << "fir 1\n%a = input : f32[1099511627776]\n%b = neg %a\noutput %b\n";
+  const testing::Ran ran = testing::RunProgram(
+      {testing::CtlProgram(), "--sockets", daemon.sockets(), "run", path, "--target", "cpu"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("input 0 takes 4398046511104 bytes"));
+}
+
+TEST(CompileTest, DaemonThatEndsForGoodIsToldSoon) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--compile-processes", "1"}, .environment = {}, .listen_fds = {}});
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<client::Client> client,
+                       client::Client::Connect(daemon.sockets(), absl::Seconds(1)));
+  const std::vector<pid_t> processes = daemon.CompileProcesses();
+  ASSERT_EQ(processes.size(), 1u);
+  ::kill(processes[0], SIGSTOP);
+  std::future<absl::Status> answer = std::async(std::launch::async, [&] {
+    return client->Compile(AddGraph(), "cpu", {}, {}, absl::Hours(1)).status();
+  });
+  testing::WaitUntilBusy(*client);
+  daemon.Stop(SIGKILL);
+  EXPECT_THAT(answer.get(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(daemon.sockets())));
+}
+
 TEST(CompileTest, ExplainTellsHitFromMiss) {
   TestDaemon daemon;
   daemon.Serve();

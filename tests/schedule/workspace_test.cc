@@ -33,5 +33,17 @@ TEST(WorkspaceTest, SizesOfTheDeviceLieBehindTheOthers) {
   EXPECT_EQ(*plan.bytes.Evaluate({}, 132), 512 + 13312);
 }
 
+TEST(WorkspaceTest, SizesOfTheDeviceTakeTurns) {
+  const Formula partials =
+      Formula::Combine(FormulaTerm::Kind::kMultiply, Formula::SmCount(), Formula::Constant(256));
+  std::vector<WorkspaceBuffer> buffers;
+  for (size_t step = 0; step < 100; ++step) buffers.push_back({partials, step, step + 1});
+  const WorkspacePlan plan = PlanWorkspace(buffers);
+  EXPECT_NE(plan.offsets[0], plan.offsets[1]);
+  EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
+  EXPECT_EQ(plan.offsets[1], plan.offsets[99]);
+  EXPECT_EQ(*plan.bytes.Evaluate({}, 10), 2 * 2560);
+}
+
 }  // namespace
 }  // namespace fusiond::schedule
