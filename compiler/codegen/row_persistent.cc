@@ -120,19 +120,9 @@ class RowPersistent {
 
   void WriteMeeting(const std::vector<ReductionGroup>& groups) {
     const int warps = Team() / 32;
-    for (const ReductionGroup& group : groups) {
-      const auto elements = static_cast<int64_t>(group.reductions.size()) * warps;
-      const char* type = RegisterType(group.dtype);
-      out_.Line(type, "* const w", group.number, " = fd_smem<", type, ">(", smem_bytes_, ", ",
-                elements, ");");
-      out_.Line("fd_put_partials<", warps, ">(z", group.number, ", w", group.number, ");");
-      smem_bytes_ += (elements * ir::ByteSize(group.dtype) + 15) / 16 * 16;
-    }
+    rows_.PutPartials(groups, warps, smem_bytes_);
     out_.Line("fd_sync();");
-    for (const ReductionGroup& group : groups) {
-      out_.Line("fd_take_partials<", Reducer(group.op), ", ", warps, ">(z", group.number, ", w",
-                group.number, ");");
-    }
+    rows_.TakePartials(groups, warps);
   }
 
   const Region& region_;

@@ -213,20 +213,10 @@ class RowStream {
           (schedule::PartialElements(region_.instrs[i]) * warps * ir::ByteSize(dtype) + 15) / 16 *
           16;
     }
-    for (const ReductionGroup& group : groups) {
-      const auto elements = static_cast<int64_t>(group.reductions.size()) * warps;
-      const char* type = RegisterType(group.dtype);
-      out_.Line(type, "* const w", group.number, " = fd_smem<", type, ">(", smem_bytes_, ", ",
-                elements, ");");
-      out_.Line("fd_put_partials<", warps, ">(z", group.number, ", w", group.number, ");");
-      smem_bytes_ += (elements * ir::ByteSize(group.dtype) + 15) / 16 * 16;
-    }
+    rows_.PutPartials(groups, warps, smem_bytes_);
     out_.Line("fd_sync();");
     for (uint32_t i : online) out_.Line("a", i, " = fd_take_online<", warps, ">(u", i, ");");
-    for (const ReductionGroup& group : groups) {
-      out_.Line("fd_take_partials<", Reducer(group.op), ", ", warps, ">(z", group.number, ", w",
-                group.number, ");");
-    }
+    rows_.TakePartials(groups, warps);
   }
 
   void WritePartials(size_t p, const std::vector<ReductionGroup>& groups,

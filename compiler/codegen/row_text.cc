@@ -455,6 +455,25 @@ void RowText::FoldChains(const ReductionGroup& group) {
             absl::StrJoin(folded, ", "), "};");
 }
 
+void RowText::PutPartials(const std::vector<ReductionGroup>& groups, int warps,
+                          int64_t& smem_bytes) {
+  for (const ReductionGroup& group : groups) {
+    const auto elements = static_cast<int64_t>(group.reductions.size()) * warps;
+    const char* type = RegisterType(group.dtype);
+    out_.Line(type, "* const w", group.number, " = fd_smem<", type, ">(", smem_bytes, ", ",
+              elements, ");");
+    out_.Line("fd_put_partials<", warps, ">(z", group.number, ", w", group.number, ");");
+    smem_bytes += (elements * ir::ByteSize(group.dtype) + 15) / 16 * 16;
+  }
+}
+
+void RowText::TakePartials(const std::vector<ReductionGroup>& groups, int warps) {
+  for (const ReductionGroup& group : groups) {
+    out_.Line("fd_take_partials<", Reducer(group.op), ", ", warps, ">(z", group.number, ", w",
+              group.number, ");");
+  }
+}
+
 void RowText::NameResults(const ReductionGroup& group) {
   for (size_t r = 0; r < group.reductions.size(); ++r) {
     out_.Line("const ", RegisterType(group.dtype), " v", group.reductions[r], " = z", group.number,

@@ -87,6 +87,10 @@ class RowText {
   std::vector<ReductionGroup> Groups(size_t p);
   // z<g>[K] = folded chains.
   void FoldChains(const ReductionGroup& group);
+  // The warps of a team put what each has reduced side by side, at `smem_bytes` and on, and take
+  // the whole after a barrier.
+  void PutPartials(const std::vector<ReductionGroup>& groups, int warps, int64_t& smem_bytes);
+  void TakePartials(const std::vector<ReductionGroup>& groups, int warps);
   // v<i> = z<g>[…] for each reduction.
   void NameResults(const ReductionGroup& group);
 

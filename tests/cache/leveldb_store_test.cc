@@ -5,19 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "leveldb/write_batch.h"
 #include "runtime/base/file.h"
 #include "server/cache/cache.h"
-#include "tests/cache/fault_env.h"
 #include "tests/cache/sample.h"
+#include "tests/cache/store_fixture.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
@@ -31,66 +28,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-RecordKey KeyOf(int i) { return RecordKey::Of(ImageKey{base::Sha256(absl::StrCat(i))}); }
-std::string Small(int i) { return absl::StrCat("payload ", i); }
-std::string Large(int i) { return std::string(kMaxInlinePayloadBytes + 1, 'a' + i % 26); }
-
-class LevelDbStoreTest : public ::testing::Test {
- protected:
-  LevelDbStoreOptions Options() {
-    LevelDbStoreOptions options;
-    options.folder = folder();
-    options.allow_network_fs = true;
-    options.env = &env_;
-    options.clock = &clock_;
-    options.log = [this](absl::string_view line) { log_.emplace_back(line); };
-    return options;
-  }
-  std::string folder() const { return temp_.path() + "/state"; }
-
-  // Opened unless the disk refuses.
-  std::unique_ptr<LevelDbStore> Open() {
-    absl::StatusOr<std::unique_ptr<LevelDbStore>> store = LevelDbStore::Create(Options());
-    EXPECT_THAT(store, IsOk());
-    (*store)->Upkeep();
-    return *std::move(store);
-  }
-
-  absl::Status Put(LevelDbStore& store, int i, const std::string& payload) {
-    const StoreWrite write{KeyOf(i), "material", payload};
-    return store.Commit({&write, 1});
-  }
-
-  // The record's bytes behind the store's back; requires that no store is open.
-  std::string RawGet(const RecordKey& key) {
-    std::unique_ptr<leveldb::DB> db = RawOpen();
-    std::string value;
-    EXPECT_TRUE(db->Get({}, key.bytes(), &value).ok());
-    return value;
-  }
-  void RawPut(const RecordKey& key, const std::string& value) {
-    ASSERT_TRUE(RawOpen()->Put({}, key.bytes(), value).ok());
-  }
-  std::unique_ptr<leveldb::DB> RawOpen() {
-    leveldb::DB* db = nullptr;
-    EXPECT_TRUE(leveldb::DB::Open({}, folder() + "/db", &db).ok());
-    return std::unique_ptr<leveldb::DB>(db);
-  }
-
-  std::vector<std::string> Blobs() const {
-    std::vector<std::string> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(folder() + "/blobs")) {
-      paths.push_back(entry.path().string());
-    }
-    return paths;
-  }
-
-  testing::TempFolder temp_;
-  FaultEnv env_;
-  testing::FakeClock clock_;
-  std::vector<std::string> log_;
-};
 
 TEST_F(LevelDbStoreTest, EntriesOutliveTheStore) {
   {
@@ -339,81 +276,6 @@ TEST_F(LevelDbStoreTest, F03_PowerCutCostsTheLastSecondsOnly) {
   }
 }
 
-TEST_F(LevelDbStoreTest, F19_FullDiskTurnsWritesOffAndHeals) {
-  std::unique_ptr<LevelDbStore> store = Open();
-  ASSERT_THAT(Put(*store, 1, Small(1)), IsOk());
-  env_.FailWrites(leveldb::Status::IOError("db/000003.log", "No space left on device"));
-  EXPECT_THAT(Put(*store, 2, Small(2)),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("No space left on device")));
-  EXPECT_EQ(store->Status().state, StoreState::kReadOnly);
-  EXPECT_THAT(store->Status().detail,
-              ::testing::AllOf(HasSubstr("writes are off"), HasSubstr("next attempt in 1s")));
-  EXPECT_THAT(store->Get(KeyOf(1)), IsOk());
-  EXPECT_THAT(store->Compact(), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_EQ(store->Stats().disk_failures, 1u);
-
-  store->Upkeep();  // not due yet
-  EXPECT_EQ(store->Stats().disk_failures, 1u);
-  clock_.Advance(absl::Seconds(1));
-  store->Upkeep();  // still full: the data base stays open for reading
-  EXPECT_EQ(store->Stats().disk_failures, 2u);
-  EXPECT_THAT(store->Status().detail, HasSubstr("next attempt in 2s"));
-  EXPECT_THAT(store->Get(KeyOf(1)), IsOk());
-
-  env_.FailWrites(leveldb::Status::OK());
-  EXPECT_THAT(Put(*store, 2, Small(2)), StatusIs(absl::StatusCode::kUnavailable));
-  clock_.Advance(absl::Seconds(2));
-  store->Upkeep();
-  EXPECT_EQ(store->Status().state, StoreState::kReady);
-  EXPECT_EQ(store->Status().detail, "");
-  EXPECT_EQ(store->Stats().recoveries, 1u);
-  EXPECT_THAT(Put(*store, 2, Small(2)), IsOk());
-  EXPECT_THAT(store->Get(KeyOf(1)), IsOk());
-}
-
-TEST_F(LevelDbStoreTest, F19_BackOffIsBounded) {
-  std::unique_ptr<LevelDbStore> store = Open();
-  env_.FailWrites(leveldb::Status::IOError("disk", "Read-only file system"));
-  EXPECT_FALSE(Put(*store, 1, Small(1)).ok());
-  for (int i = 0; i < 10; ++i) {
-    clock_.Advance(LevelDbStore::kLastRetry);
-    store->Upkeep();
-  }
-  EXPECT_EQ(store->Stats().disk_failures, 11u);
-  EXPECT_THAT(store->Status().detail, HasSubstr("next attempt in 1m"));
-  env_.FailWrites(leveldb::Status::OK());
-  clock_.Advance(LevelDbStore::kLastRetry);
-  store->Upkeep();
-  EXPECT_EQ(store->Status().state, StoreState::kReady);
-}
-
-TEST_F(LevelDbStoreTest, F19_FolderThatCannotBeMadeIsNoErrorAndHeals) {
-  std::ofstream(folder()) << "a file in the folder's place";
-  std::unique_ptr<LevelDbStore> store = Open();
-  EXPECT_EQ(store->Status().state, StoreState::kUnavailable);
-  EXPECT_THAT(store->Status().detail, HasSubstr("in memory only"));
-  EXPECT_THAT(store->Get(KeyOf(1)), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(Put(*store, 1, Small(1)), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_THAT(store->Keys(RecordKind::kImage, "", std::nullopt, 1),
-              StatusIs(absl::StatusCode::kUnavailable));
-  std::filesystem::remove(folder());
-  clock_.Advance(LevelDbStore::kFirstRetry);
-  store->Upkeep();
-  EXPECT_EQ(store->Status().state, StoreState::kReady);
-  EXPECT_THAT(Put(*store, 1, Small(1)), IsOk());
-}
-
-TEST_F(LevelDbStoreTest, F19_FailedBlobTurnsWritesOff) {
-  std::unique_ptr<LevelDbStore> store = Open();
-  std::filesystem::remove_all(folder() + "/blobs");
-  EXPECT_THAT(Put(*store, 1, Large(1)), StatusIs(absl::StatusCode::kUnavailable));
-  EXPECT_EQ(store->Status().state, StoreState::kReadOnly);
-  EXPECT_THAT(store->Get(KeyOf(1)), StatusIs(absl::StatusCode::kNotFound));
-  clock_.Advance(LevelDbStore::kFirstRetry);
-  store->Upkeep();
-  EXPECT_THAT(Put(*store, 1, Large(1)), IsOk());
-}
-
 TEST_F(LevelDbStoreTest, F20_SecondStoreIsToldAndTheFirstIsUntouched) {
   std::unique_ptr<LevelDbStore> first = Open();
   ASSERT_THAT(Put(*first, 1, Small(1)), IsOk());
@@ -465,39 +327,6 @@ TEST_F(LevelDbStoreTest, F27_F56_CacheAnswersPendingWhileTheDataBaseOpens) {
   EXPECT_TRUE(cache.WaitUntilOpen(absl::Minutes(1)));
   EXPECT_EQ(cache.Lookup(SampleMaterial(1)).state, LookupState::kAbsent);
   EXPECT_TRUE(cache.Commit(SampleRequest(1), SampleCompile(1)).persisted);
-}
-
-// The data base is closed and opened again under readers and writers.
-TEST_F(LevelDbStoreTest, F19_RecoveryUnderLoadLosesNoReader) {
-  std::unique_ptr<LevelDbStore> store = Open();
-  for (int i = 0; i < 8; ++i) ASSERT_THAT(Put(*store, i, Small(i)), IsOk());
-  std::atomic<bool> stop{false};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = t; !stop; i = (i + 1) % 8) {
-        absl::StatusOr<Record> record = store->Get(KeyOf(i));
-        if (record.ok()) {
-          ASSERT_EQ(record->payload, Small(i));
-        } else {
-          ASSERT_THAT(record, StatusIs(absl::StatusCode::kUnavailable));  // while it is closed
-        }
-        if (t == 0) Put(*store, i, Small(i)).IgnoreError();
-      }
-    });
-  }
-  for (int round = 0; round < 20; ++round) {
-    env_.FailWrites(leveldb::Status::IOError("db", "No space left on device"));
-    EXPECT_FALSE(Put(*store, 0, Small(0)).ok());
-    env_.FailWrites(leveldb::Status::OK());
-    clock_.Advance(LevelDbStore::kLastRetry);
-    store->Upkeep();
-    EXPECT_EQ(store->Status().state, StoreState::kReady);
-  }
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(store->Stats().recoveries, 20u);
-  for (int i = 0; i < 8; ++i) EXPECT_THAT(store->Get(KeyOf(i)), IsOk());
 }
 
 }  // namespace

@@ -1,19 +1,15 @@
 // Both ends of a session, through a supervisor, in threads of one process.
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/channel/client_ring.h"
 #include "runtime/channel/client_session.h"
+#include "tests/channel/add_fixture.h"
 #include "tests/channel/fake_device.h"
 #include "tests/channel/open_fds.h"
 #include "tests/channel/test_daemon.h"
@@ -32,63 +28,6 @@ using ::fusiond::testing::StatusIs;
 using ::fusiond::testing::ThreadDaemon;
 using ::fusiond::testing::WideDigest;
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kPatience = absl::Seconds(60);
-
-// Waits for `count` completions, in order of arrival.
-std::vector<CompletionEntry> Collect(ClientRing& ring, size_t count) {
-  std::vector<CompletionEntry> all;
-  while (all.size() < count) {
-    absl::Status waited = ring.Wait(kPatience);
-    EXPECT_THAT(waited, IsOk());
-    if (!waited.ok()) break;
-    CompletionEntry out[16];
-    const size_t got = ring.Reap(out);
-    all.insert(all.end(), out, out + got);
-  }
-  return all;
-}
-
-absl::Status Finish(ClientRing& ring) {
-  std::vector<CompletionEntry> completions = Collect(ring, 1);
-  return completions.size() == 1 ? ToStatus(completions[0]) : absl::UnknownError("none");
-}
-
-struct MappedBuffer {
-  Handle handle;
-  base::Mapping mapping;
-};
-
-MappedBuffer AllocateHost(ClientSession& session, uint64_t bytes) {
-  auto buffer = session.Allocate(bytes, MemoryKind::kHost);
-  EXPECT_THAT(buffer, IsOk());
-  auto mapping = base::Mapping::Map(buffer->fd.get(), bytes, true);
-  EXPECT_THAT(mapping, IsOk());
-  return {buffer->handle, *std::move(mapping)};
-}
-
-struct AddFixture {
-  explicit AddFixture(ThreadDaemon& daemon, const RingGeometry& geometry = {})
-      : session(daemon.Open()),
-        ring(*session->OpenRing(geometry)),
-        add(session->Load(AddDigest())->handle),
-        a(AllocateHost(*session, 4096)),
-        b(AllocateHost(*session, 4096)),
-        c(AllocateHost(*session, 4096)) {}
-
-  absl::Status Launch(int64_t extent, uint64_t cookie = 0) {
-    const TensorArgument tensors[] = {{a.handle, 0}, {b.handle, 0}, {c.handle, 0}};
-    return ring->Launch({.executable = add,
-                         .tensors = tensors,
-                         .extents = absl::MakeConstSpan(&extent, 1),
-                         .cookie = cookie});
-  }
-
-  std::unique_ptr<ClientSession> session;
-  std::unique_ptr<ClientRing> ring;
-  Handle add;
-  MappedBuffer a, b, c;
-};
 
 TEST(SessionTest, LaunchAddsInSharedMemory) {
   ThreadDaemon daemon;
@@ -432,130 +371,6 @@ TEST(SessionTest, EventLoopCanWaitOnTheDescriptor) {
     CompletionEntry out[1];
     ASSERT_EQ(ring->Reap(out), 1u);
     ASSERT_EQ(out[0].cookie, i);
-  }
-}
-
-// What follows speaks the protocol by hand.
-
-class RawClient {
- public:
-  explicit RawClient(const std::string& path)
-      : socket_(*channel::Connect(path, SOCK_SEQPACKET, kPatience)) {}
-
-  template <typename M>
-  absl::Status Say(const M& message) {
-    return Send(socket_.get(), message, {}, kPatience);
-  }
-  absl::StatusOr<ReceivedMessage> Hear() { return ReceiveMessage(socket_.get(), kPatience); }
-  template <typename Reply, typename M>
-  absl::StatusOr<Reply> Ask(const M& message) {
-    FUSIOND_RETURN_IF_ERROR(Say(message));
-    FUSIOND_ASSIGN_OR_RETURN(last, Hear());
-    return DecodeReply<Reply>(last);
-  }
-  void OpenCpu() {
-    ASSERT_THAT(Ask<HelloReply>(MakeHello()), IsOk());
-    ASSERT_THAT(Ask<OpenDeviceReply>(*MakeOpenDevice("cpu")), IsOk());
-  }
-  void ExpectHangUp() { EXPECT_THAT(Hear().status(), StatusIs(absl::StatusCode::kUnavailable)); }
-  int fd() const { return socket_.get(); }
-
-  ReceivedMessage last;
-
- private:
-  base::UniqueFd socket_;
-};
-
-TEST(SessionTest, F38_OtherAbiMajorIsToldBothVersions) {
-  ThreadDaemon daemon;
-  RawClient client(daemon.path());
-  Hello hello = MakeHello();
-  hello.abi_major = 99;
-  EXPECT_THAT(client.Ask<HelloReply>(hello).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("99.0")));
-  client.ExpectHangUp();
-}
-
-TEST(SessionTest, F38_ClientWithoutCopyIsRefusedCopyAlone) {
-  ThreadDaemon daemon;
-  RawClient client(daemon.path());
-  Hello hello = MakeHello();
-  hello.features = 0;
-  ASSERT_OK_AND_ASSIGN(HelloReply reply, client.Ask<HelloReply>(hello));
-  EXPECT_EQ(reply.features, 0u);
-  ASSERT_THAT(client.Ask<OpenDeviceReply>(*MakeOpenDevice("cpu")), IsOk());
-  Import import = Make<Import>();
-  import.bytes = 1;
-  import.kind = static_cast<uint32_t>(MemoryKind::kHost);
-  ASSERT_THAT(Send(client.fd(), import, {client.fd()}, kPatience), IsOk());
-  ASSERT_OK_AND_ASSIGN(ReceivedMessage received, client.Hear());
-  EXPECT_THAT(DecodeReply<ImportReply>(received).status(),
-              StatusIs(absl::StatusCode::kUnimplemented));
-}
-
-TEST(SessionTest, MalformedOrMisplacedMessageEndsThatConnectionAlone) {
-  ThreadDaemon daemon;
-  AddFixture witness(daemon);
-  {
-    RawClient client(daemon.path());  // a request before HELLO
-    ASSERT_THAT(client.Say(Make<Load>()), IsOk());
-    client.ExpectHangUp();
-  }
-  {
-    RawClient client(daemon.path());  // a worker's request to the supervisor
-    ASSERT_THAT(client.Ask<HelloReply>(MakeHello()), IsOk());
-    ASSERT_THAT(client.Say(Make<Load>()), IsOk());
-    client.ExpectHangUp();
-  }
-  {
-    RawClient client(daemon.path());  // a reply as a request
-    client.OpenCpu();
-    ASSERT_THAT(client.Say(Make<LoadReply>()), IsOk());
-    client.ExpectHangUp();
-  }
-  {
-    RawClient client(daemon.path());  // garbage
-    client.OpenCpu();
-    ASSERT_EQ(send(client.fd(), "garbage", 7, 0), 7);
-    client.ExpectHangUp();
-  }
-  {
-    RawClient client(daemon.path());  // a descriptor too many
-    client.OpenCpu();
-    ASSERT_THAT(Send(client.fd(), Make<Goodbye>(), {client.fd()}, kPatience), IsOk());
-    client.ExpectHangUp();
-  }
-  ASSERT_THAT(witness.Launch(8), IsOk());
-  EXPECT_THAT(Finish(*witness.ring), IsOk());
-}
-
-TEST(SessionTest, ClientThatNeverReadsRepliesIsDropped) {
-  ThreadDaemon daemon;
-  RawClient client(daemon.path());
-  client.OpenCpu();
-  absl::Status sent;
-  while (sent.ok()) sent = client.Say(Make<Unload>());
-  EXPECT_THAT(sent, StatusIs(absl::StatusCode::kUnavailable));
-}
-
-TEST(SessionTest, F32_GarbageIndicesEndThatSessionAlone) {
-  ThreadDaemon daemon;
-  AddFixture witness(daemon);
-  for (uint32_t tail : {0u, kFirstIndex - 1, kFirstIndex + 17, kFirstIndex + 0x80000000}) {
-    RawClient client(daemon.path());
-    client.OpenCpu();
-    OpenRing open = Make<OpenRing>();
-    open.entries = 16;
-    open.slab_bytes = 4096;
-    ASSERT_THAT(client.Ask<OpenRingReply>(open), IsOk());
-    ASSERT_OK_AND_ASSIGN(ClientRegions regions, MapRegions(client.last.fds[0].get(),
-                                                           client.last.fds[1].get(), {16, 4096}));
-    regions.a.control->submission_tail.value = tail;
-    const uint64_t one = 1;
-    ASSERT_EQ(write(client.last.fds[2].get(), &one, 8), 8);
-    client.ExpectHangUp();
-    ASSERT_THAT(witness.Launch(8), IsOk());
-    EXPECT_THAT(Finish(*witness.ring), IsOk());
   }
 }
 

@@ -177,8 +177,9 @@ TEST_P(DataGraphGpuTest, IsWithinItsBounds) {
   for (const char* dtype : {"bf16", "f32"}) {
     SCOPED_TRACE(dtype);
     ASSERT_OK_AND_ASSIGN(const ir::Graph graph, GraphAtSize(path, size.first, size.second, dtype));
-    // Quantising rounds to integers, and of bf16's few values one in 25 lies half-way.
-    EXPECT_THAT(Run(graph, {.max_undecided = 0.1}), IsOk());
+    // Of bf16's few values one in 25 lies half-way between two integers.
+    const bool near_ties = path == "kernel_counts/per_row_quantise";
+    EXPECT_THAT(Run(graph, {.max_undecided = near_ties ? 0.1 : 0.01}), IsOk());
   }
 }
 
