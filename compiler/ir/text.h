@@ -37,9 +37,11 @@ std::string Print(const Type& type);
 // RESOURCE_EXHAUSTED names the limit and the actual value.
 absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits = {});
 
-// Shapes of the inputs, in order, as people write them on command lines: "2048x8192,8192,,4" is
-// [2048,8192], [8192], [] (a scalar or a tensor of rank 0), [4]. INVALID_ARGUMENT names the entry.
-absl::StatusOr<std::vector<Dims>> ParseExtents(absl::string_view text);
+// Shapes of the graph's inputs, in order, as people write them on command lines:
+// "2048x8192,8192,-,4". "-" keeps what the graph says, which is all there is to say of a scalar or
+// a tensor of rank 0; so does nothing between commas or behind the last entry. INVALID_ARGUMENT
+// names the input whose entry is malformed, or missing though the graph leaves an extent open.
+absl::StatusOr<std::vector<Dims>> ParseExtents(absl::string_view text, const Graph& graph);
 
 }  // namespace fusiond::ir
 

@@ -1,7 +1,7 @@
 // fusiond-opt: the compiler's stages on the command line.
 //
 //   fusiond-opt rms_norm.fir                              parse, verify, print
-//   fusiond-opt --specialise=2048x8192,8192 --hash -      the hash of a graph bound to extents
+//   fusiond-opt --extents=2048x8192,8192 --hash -         the hash of a graph bound to extents
 //   fusiond-opt --passes=all --math=strict rms_norm.fir   its canonical form
 //   fusiond-opt --passes=fold_casts,deduplicate --print-after=all --time-passes …
 //   fusiond-opt --emit=cuda --arch=sm_89 softmax.fir      the kernels' text
@@ -10,9 +10,10 @@
 // From --emit=schedule on, inputs are taken to be laid out as the graph says, 16-byte aligned.
 //
 // Dumps and times go to stderr, the result to stdout.
-// Exit status: 0 done; 1 the graph was refused, with the reason on stderr; 2 wrong usage or an
-// unreadable file.
+// Exit status: 0 done; 1 the graph was refused, with the reason on stderr; 2 a flag is wrong, or a
+// file cannot be read.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -21,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -40,9 +43,9 @@ namespace {
 
 struct Flags {
   std::string file = "-";
-  std::string specialise;
-  std::string passes;
-  std::string disabled_passes;
+  std::string extents;
+  std::vector<std::string> passes;
+  std::vector<std::string> disabled_passes;
   std::string print_after;
   bool time_passes = false;
   std::string math;
@@ -56,6 +59,14 @@ struct Flags {
   bool verify_only = false;
   bool hash = false;
 };
+
+// Marks what is wrong with the command line, not with the graph: exit status 2.
+constexpr char kUsageMark[] = "fusiond-opt/usage";
+
+absl::Status WrongUsage(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kUsageMark, absl::Cord());
+  return status;
+}
 
 absl::StatusOr<compiler::Options> CompileOptions(const Flags& flags) {
   std::map<std::string, std::string> options;
@@ -104,6 +115,10 @@ absl::StatusOr<std::string> RunBackEnd(ir::Graph graph, const Flags& flags) {
   FUSIOND_ASSIGN_OR_RETURN(const compiler::PlanResult plan, Plan(std::move(graph), flags));
   if (flags.explain) std::fputs(plan.explanation.c_str(), stderr);
   for (const std::string& note : plan.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (plan.sources.empty()) {
+    std::fprintf(stderr, "note: arch %s has no kernels: its device evaluates the graph\n",
+                 plan.skeleton.arch.c_str());
+  }
   if (flags.emit == "schedule") return plan.skeleton.provenance.schedule;
   if (flags.emit != "cuda") return CompileAll(plan, flags);
   std::string text;
@@ -148,16 +163,14 @@ absl::StatusOr<ir::Graph> RunPasses(ir::Graph graph, const Flags& flags) {
   passes::PassContext context;
   FUSIOND_ASSIGN_OR_RETURN(const compiler::Options options, CompileOptions(flags));
   context.options = compiler::PassOptions(options);
-  if (!flags.disabled_passes.empty()) {
-    context.options.disabled = absl::StrSplit(flags.disabled_passes, ',');
-  }
+  context.options.disabled = flags.disabled_passes;
   context.after_pass = [&](absl::string_view name, int round, bool changed,
                            const ir::Graph& after) { report.After(name, round, changed, after); };
   absl::StatusOr<ir::Graph> result;
-  if (flags.passes == "all") {
+  if (flags.passes == std::vector<std::string>{"all"}) {
     result = passes::Canonicalise(graph, context);
   } else {
-    const std::vector<absl::string_view> names = absl::StrSplit(flags.passes, ',');
+    const std::vector<absl::string_view> names(flags.passes.begin(), flags.passes.end());
     FUSIOND_RETURN_IF_ERROR(passes::RunPasses(graph, names, context).status());
     result = std::move(graph);
   }
@@ -165,14 +178,34 @@ absl::StatusOr<ir::Graph> RunPasses(ir::Graph graph, const Flags& flags) {
   return result;
 }
 
+// What no graph makes right.
+absl::Status CheckFlags(const Flags& flags) {
+  FUSIOND_RETURN_IF_ERROR(CompileOptions(flags).status());
+  if (flags.passes.size() > 1 && std::count(flags.passes.begin(), flags.passes.end(), "all") > 0) {
+    return absl::InvalidArgumentError("--passes: all stands alone");
+  }
+  if (flags.emit == "ir") return absl::OkStatus();
+  const absl::Status arch = executable::ProfileByName(flags.arch).status();
+  if (!arch.ok()) return absl::Status(arch.code(), absl::StrCat("--arch: ", arch.message()));
+  return absl::OkStatus();
+}
+
 // What goes to stdout.
-absl::StatusOr<std::string> Run(const std::string& text, const Flags& flags) {
-  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(text));
+absl::StatusOr<std::string> Run(const Flags& flags) {
+  FUSIOND_RETURN_IF_ERROR(WrongUsage(CheckFlags(flags)));
+  const absl::StatusOr<std::string> text =
+      base::ReadFile(flags.file == "-" ? "/dev/stdin" : flags.file);
+  FUSIOND_RETURN_IF_ERROR(WrongUsage(text.status()));
+  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(*text));
   FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kImported));
-  if (!flags.specialise.empty()) {
-    FUSIOND_ASSIGN_OR_RETURN(const std::vector<ir::Dims> extents,
-                             ir::ParseExtents(flags.specialise));
-    FUSIOND_ASSIGN_OR_RETURN(graph, ir::Specialise(graph, extents));
+  // Kernels are of known extents; the graph alone may say them all.
+  if (!flags.extents.empty() || flags.emit != "ir") {
+    const absl::StatusOr<std::vector<ir::Dims>> extents = ir::ParseExtents(flags.extents, graph);
+    if (!extents.ok()) {
+      return WrongUsage(
+          absl::InvalidArgumentError(absl::StrCat("--extents: ", extents.status().message())));
+    }
+    FUSIOND_ASSIGN_OR_RETURN(graph, ir::Specialise(graph, *extents));
     FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kSpecialised));
   }
   if (!flags.passes.empty()) {
@@ -187,19 +220,28 @@ int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Runs stages of the fusiond compiler on a graph in .fir text.", "fusiond-opt");
   app.add_option("file", flags.file, "The graph; - is standard input")->capture_default_str();
-  app.add_option("--specialise", flags.specialise,
-                 "Bind symbolic extents first: the inputs' shapes in order, as 2048x8192,8192; "
-                 "nothing between commas for a scalar or a tensor of rank 0");
+  app.add_option("--extents,--specialise", flags.extents,
+                 "Bind symbolic extents first: the inputs' shapes in order, as 2048x8192,-,8192; "
+                 "- keeps what the graph says, as for a scalar");
   std::vector<std::string> names;
   for (const passes::PassInfo& pass : passes::Pipeline()) names.emplace_back(pass.name);
+  const CLI::IsMember one_pass(names);
+  const std::string list = absl::StrJoin(names, ", ");
+  names.emplace_back("all");
+  const CLI::IsMember one_pass_or_all(names);
   app.add_option("--passes", flags.passes,
                  "Run these passes, once each in the order given, or all: the whole pipeline. "
                  "There are " +
-                     absl::StrJoin(names, ", "));
-  app.add_option("--disable-passes", flags.disabled_passes, "Leave these out of --passes=all");
-  names.emplace_back("all");
+                     list)
+      ->check(one_pass_or_all)
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--disable-passes", flags.disabled_passes, "Leave these out of --passes=all")
+      ->check(one_pass)
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--print-after", flags.print_after, "Print the graph after this pass, or all")
-      ->check(CLI::IsMember(names));
+      ->check(one_pass_or_all);
   app.add_flag("--time-passes", flags.time_passes, "Print each pass's time");
   app.add_option("--math", flags.math, "Short for --option=math=…: strict, default or fast");
   app.add_option("--excess-precision", flags.excess_precision,
@@ -209,7 +251,8 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--arch", flags.arch, "Arch or device profile: sm_90a, h200, …")
       ->capture_default_str();
-  app.add_option("--option", flags.options, "A compile option, as math=strict; repeatable");
+  app.add_option("--option", flags.options, "A compile option, as math=strict; repeatable")
+      ->allow_extra_args(false);
   app.add_option("--attempt", flags.attempt, "Which candidate; the last one if there are fewer")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -223,17 +266,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const absl::StatusOr<std::string> text =
-      base::ReadFile(flags.file == "-" ? "/dev/stdin" : flags.file);
-  if (!text.ok()) {
-    std::fprintf(stderr, "fusiond-opt: %s\n", text.status().ToString().c_str());
-    return 2;
-  }
-  const absl::StatusOr<std::string> output = Run(*text, flags);
+  const absl::StatusOr<std::string> output = Run(flags);
   if (!output.ok()) {
     std::fprintf(stderr, "fusiond-opt: %s: %s\n", flags.file.c_str(),
-                 output.status().ToString().c_str());
-    return 1;
+                 output.status().ToString(absl::StatusToStringMode::kWithNoExtraData).c_str());
+    return output.status().GetPayload(kUsageMark) ? 2 : 1;
   }
   std::fwrite(output->data(), 1, output->size(), stdout);
   return 0;

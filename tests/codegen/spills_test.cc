@@ -80,7 +80,7 @@ TEST_P(SpillsTest, NoGraphOfTheKernelCounts) {
     ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Parse(text));
     while (words >> extents) {
       if (!testing::InSample(index++, 60)) continue;
-      ASSERT_OK_AND_ASSIGN(const std::vector<ir::Dims> dims, ir::ParseExtents(extents));
+      ASSERT_OK_AND_ASSIGN(const std::vector<ir::Dims> dims, ir::ParseExtents(extents, graph));
       ASSERT_OK_AND_ASSIGN(const ir::Graph bound, ir::Specialise(graph, dims));
       Check(bound, absl::StrCat(name, " ", extents));
     }

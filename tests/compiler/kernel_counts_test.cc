@@ -74,7 +74,7 @@ TEST_P(KernelCountsTest, NoMoreThanTheTableAllows) {
       base::ReadFile(absl::StrCat("tests/data/kernel_counts/", row.graph, ".fir")));
   ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Parse(text));
   for (const std::string& size : row.extents) {
-    ASSERT_OK_AND_ASSIGN(const std::vector<ir::Dims> extents, ir::ParseExtents(size));
+    ASSERT_OK_AND_ASSIGN(const std::vector<ir::Dims> extents, ir::ParseExtents(size, graph));
     ASSERT_OK_AND_ASSIGN(const ir::Graph bound, ir::Specialise(graph, extents));
     for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
       PlanRequest request;

@@ -28,7 +28,8 @@ absl::Status Compact(State& state, absl::string_view) {
 }
 
 absl::Status Specialise(State& state, absl::string_view argument) {
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<ir::Dims> extents, ir::ParseExtents(argument));
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<ir::Dims> extents,
+                           ir::ParseExtents(argument, state.graph));
   FUSIOND_ASSIGN_OR_RETURN(state.graph, ir::Specialise(state.graph, extents));
   return ir::Verify(state.graph, ir::Stage::kSpecialised);
 }

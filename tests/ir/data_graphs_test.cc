@@ -74,7 +74,7 @@ TEST(DataGraphsTest, ManualBackwardHasTheOpsOfItsDefinition) {
 
 TEST(DataGraphsTest, ManualBackwardSpecialisesToAnyExtents) {
   ASSERT_OK_AND_ASSIGN(const Graph graph, Load("rms_norm_backward_manual.fir"));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Dims> extents, ParseExtents("3x5,3x1,3x5,5"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Dims> extents, ParseExtents("3x5,3x1,3x5,5", graph));
   ASSERT_OK_AND_ASSIGN(const Graph special, Specialise(graph, extents));
   EXPECT_THAT(Verify(special, Stage::kSpecialised), IsOk());
   EXPECT_EQ(special.type(special.outputs()[0].value), TensorType(DType::kBFloat16, {3, 5}));

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 absl::StatusOr<std::string> Special(const std::string& text, absl::string_view extents) {
   FUSIOND_ASSIGN_OR_RETURN(const Graph graph, Parse("fir 1\n" + text));
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, ParseExtents(extents));
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, ParseExtents(extents, graph));
   FUSIOND_ASSIGN_OR_RETURN(Graph special, Specialise(graph, shapes));
   FUSIOND_RETURN_IF_ERROR(Verify(special, Stage::kSpecialised));
   special.Compact();
@@ -21,11 +21,34 @@ absl::StatusOr<std::string> Special(const std::string& text, absl::string_view e
 }
 
 TEST(SpecialiseTest, ParsesShapes) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<Dims> shapes, ParseExtents("2048x8192,8192,,0x1"));
-  EXPECT_EQ(shapes, (std::vector<Dims>{{2048, 8192}, {8192}, {}, {0, 1}}));
-  for (const char* bad : {"4x", "x4", "4x-1", "4y", "4,a", "99999999999999999999"}) {
-    EXPECT_THAT(ParseExtents(bad),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no extent")));
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       Parse("fir 1\n%a=input:f32[-1,-1]\n%b=input:f32[8192]\n%c=input:f64\n"
+                             "%d=input:f32[-1,1]\n%e=input:f32[]\noutput %a"));
+  const std::vector<Dims> expected = {{2048, 8192}, {8192}, {}, {0, 1}, {}};
+  for (const char* same : {"2048x8192,8192,,0x1", "2048x8192,-,-,0x1,-", "2048x8192,,-,0x1,"}) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<Dims> shapes, ParseExtents(same, graph));
+    EXPECT_EQ(shapes, expected) << same;
+  }
+}
+
+TEST(SpecialiseTest, BadShapesAreNamed) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Parse("fir 1\n%a=input:f32[4]\n%b=input:f32[-1,8]\n"
+                                                "output %a"));
+  const std::pair<const char*, const char*> bad[] = {
+      {"4,4x", "input 1: '' is no extent"},
+      {"x4", "input 0: '' is no extent"},
+      {"4x-1", "input 0: '-1' is no extent"},
+      {"4y", "input 0: '4y' is no extent"},
+      {"4,--", "input 1: '--' is no extent"},
+      {"99999999999999999999", "'99999999999999999999' is no extent"},
+      {"4", "input 1 is f32[-1,8]{8,1}: say its extents"},
+      {"", "input 1 is f32[-1,8]{8,1}: say its extents"},
+      {"4,-", "input 1 is f32[-1,8]{8,1}: say its extents"},
+      {"4,4x8,8", "extents of 3 inputs given, the graph has 2"},
+  };
+  for (const auto& [text, words] : bad) {
+    EXPECT_THAT(ParseExtents(text, graph),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(words)));
   }
 }
 
@@ -86,7 +109,7 @@ TEST(SpecialiseTest, ContradictionsAreRefused) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const Bad kCases[] = {
       {"%a=input:f32[-1,8]\noutput %a", "4x8,4", kInvalid,
-       "2 shapes given, the graph has 1 inputs"},
+       "extents of 2 inputs given, the graph has 1"},
       {"%a=input:f32[-1,8]\noutput %a", "4", kInvalid, "input 0: 1 extents given, the rank is 2"},
       {"%a=input:f32[-1,8]\noutput %a", "4x9", kInvalid,
        "input 0: extent 1 is declared 8, 9 given"},

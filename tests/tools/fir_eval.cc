@@ -60,7 +60,8 @@ absl::Status Run(const Flags& flags) {
   FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(text));
   FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kImported));
   if (!flags.extents.empty()) {
-    FUSIOND_ASSIGN_OR_RETURN(const std::vector<ir::Dims> extents, ir::ParseExtents(flags.extents));
+    FUSIOND_ASSIGN_OR_RETURN(const std::vector<ir::Dims> extents,
+                             ir::ParseExtents(flags.extents, graph));
     FUSIOND_ASSIGN_OR_RETURN(graph, ir::Specialise(graph, extents));
   }
   if (flags.inputs.size() != graph.inputs().size()) {
