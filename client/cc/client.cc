@@ -1,8 +1,11 @@
 #include "client/cc/client.h"
 
+#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -25,6 +28,8 @@ constexpr absl::Duration kQuickTimeout = absl::Seconds(30);
 // Between attempts to reach a worker.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
+// A socket that a daemon is just making is not yet open to all whom it will admit.
+constexpr absl::Duration kSocketIsReady = absl::Milliseconds(250);
 // A graph and its executable, with room for the envelope.
 constexpr int kMaxMessageBytes = 256 << 20;
 
@@ -58,8 +63,17 @@ struct Client::Rpc {
   }
 
   absl::Status WaitForDaemon() const {
-    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(patience);
-    if (channel->WaitForConnected(deadline)) return absl::OkStatus();
+    const auto start = std::chrono::system_clock::now();
+    const auto connects_within = [&](absl::Duration limit) {
+      return channel->WaitForConnected(start + absl::ToChronoNanoseconds(limit));
+    };
+    if (connects_within(std::min(patience, kSocketIsReady))) return absl::OkStatus();
+    if (::faccessat(AT_FDCWD, socket.c_str(), W_OK, AT_EACCESS) != 0 && errno == EACCES) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("this user may not open ", socket,
+                       "; a service admits whoever is in its sockets' group"));
+    }
+    if (connects_within(patience)) return absl::OkStatus();
     return absl::UnavailableError(
         absl::StrCat("no daemon answers at ", socket, " within ", absl::FormatDuration(patience)));
   }

@@ -9,8 +9,9 @@
 //
 // Thread-safety: thread-safe. Ownership: sessions and loaded executables live on when the Client is
 // gone. Errors: UNAVAILABLE when no daemon answers (calls are tried twice, the second time when one
-// listens again, which is waited for as long as Connect may); otherwise
-// what the rpc says (proto/fusiond/v1/service.proto). Cost: every method is a blocking round trip.
+// listens again, which is waited for as long as Connect may), PERMISSION_DENIED when this user may
+// not open its socket; otherwise what the rpc says (proto/fusiond/v1/service.proto). Cost: every
+// method is a blocking round trip.
 #ifndef FUSIOND_CLIENT_CC_CLIENT_H_
 #define FUSIOND_CLIENT_CC_CLIENT_H_
 
@@ -53,7 +54,7 @@ using Options = std::map<std::string, std::string>;
 class Client {
  public:
   // `folder` holds control.sock and channel.sock. UNAVAILABLE when nothing listens there within
-  // `timeout`.
+  // `timeout`, PERMISSION_DENIED at once when this user may not open what does.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& folder,
                                                          absl::Duration timeout = absl::Seconds(5));
   ~Client();

@@ -261,6 +261,25 @@ TEST(IdentityTest, AnotherUserSharesNothingButTheCacheF37) {
   EXPECT_EQ(status.workers_size(), 1);  // the other user's own
 }
 
+TEST(IdentityTest, WhoMayNotOpenTheSocketIsToldSo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--service"}, .environment = {}, .listen_fds = {}});
+  namespace fs = std::filesystem;
+  const auto ask = [&] {
+    return RunProgram(
+               {FUSIOND_OTHER_USER_PROGRAM, "65534", daemon.sockets(), base::Sha256("any").Hex()})
+        .output;
+  };
+  EXPECT_EQ(ask(), "connect: PERMISSION_DENIED\n");  // by the folder
+  fs::permissions(daemon.folder(), fs::perms::others_exec, fs::perm_options::add);
+  fs::permissions(daemon.sockets(), fs::perms::others_exec, fs::perm_options::add);
+  EXPECT_EQ(ask(), "connect: PERMISSION_DENIED\n");  // by the socket
+  EXPECT_EQ(daemon.Stop(SIGKILL), 128 + SIGKILL);
+  fs::permissions(client::ControlSocket(daemon.sockets()), fs::perms::all);
+  EXPECT_EQ(ask(), "connect: UNAVAILABLE\n");  // nobody is there
+}
+
 TEST(IdentityTest, PrivateDaemonAdmitsNobodyElseF37) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   TestDaemon daemon;
