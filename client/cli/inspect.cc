@@ -35,8 +35,9 @@ int Status(const Common& common) {
                   << "version     " << s.version() << ", compiler "
                   << s.compiler_version().substr(0, 12) << "\n"
                   << "process     " << s.pid() << ", up " << Duration(s.uptime_ns()) << "\n"
-                  << "NVRTC       " << (s.nvrtc_version().empty() ? "none" : s.nvrtc_version())
-                  << " " << s.nvrtc_path() << "\n"
+                  << "NVRTC       "
+                  << (s.nvrtc_version().empty() ? "none" : s.nvrtc_version() + " " + s.nvrtc_path())
+                  << "\n"
                   << "compile     " << s.pool().processes() << " processes, " << s.pool().busy()
                   << " busy, " << s.pool().queued() << " queued; " << s.pool().jobs() << " jobs, "
                   << s.pool().crashes() << " crashes, " << s.pool().timeouts() << " timeouts, "
