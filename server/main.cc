@@ -5,6 +5,7 @@
 //
 // The environment is read here and nowhere below.
 #include <signal.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -14,8 +15,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -89,11 +93,31 @@ void TakeFromSystemd(DaemonOptions& options) {
   options.watchdog = WatchdogPeriod(Environment("WATCHDOG_USEC"), Environment("WATCHDOG_PID"));
 }
 
+// The level as the journal reads it at the start of a line: sd-daemon(3).
+class JournalLevel : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& line) override {
+    const absl::string_view level = message.level >= spdlog::level::err    ? "<3>"
+                                    : message.level == spdlog::level::warn ? "<4>"
+                                    : message.level == spdlog::level::info ? "<6>"
+                                                                           : "<7>";
+    line.append(level.begin(), level.end());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JournalLevel>();
+  }
+};
+
 void SetUpLog(const std::string& level) {
   auto logger = spdlog::stderr_logger_mt("fusiond");
-  // Under systemd the journal adds time and process.
-  logger->set_pattern(Environment("JOURNAL_STREAM").empty() ? "%Y-%m-%dT%H:%M:%S.%e%z %l %v"
-                                                            : "%v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<JournalLevel>('*');
+  // The journal adds time and process.
+  formatter->set_pattern(IsJournal(Environment("JOURNAL_STREAM"), STDERR_FILENO)
+                             ? "%*%v"
+                             : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(logger);
 }

@@ -103,8 +103,8 @@ absl::StatusOr<std::unique_ptr<Workers::Worker>> Workers::Start(const std::strin
   const int theirs = fetch.second.get();
   FUSIOND_RETURN_IF_ERROR(
       channel::SendMessage(worker->child->socket(), "fetch", {&theirs, 1}, absl::ZeroDuration()));
-  options_.log(absl::StrCat("worker started: device=", device, " identity=", identity.Name(),
-                            " pid=", worker->child->pid()));
+  options_.log("info", absl::StrCat("worker started: device=", device,
+                                    " identity=", identity.Name(), " pid=", worker->child->pid()));
   return worker;
 }
 
@@ -151,9 +151,10 @@ void Workers::OnEnded(uint64_t number) {
   workers_.erase(number);
   const std::optional<ExitStatus> exit = worker->child->Reap();
   const bool clean = exit.has_value() && exit->signal == 0 && exit->exit_code == 0;
-  options_.log(absl::StrCat("worker ended: device=", worker->device,
-                            " identity=", worker->identity.Name(), " pid=", worker->child->pid(),
-                            " ", exit.has_value() ? exit->ToString() : "?"));
+  options_.log(
+      clean ? "info" : "warning",
+      absl::StrCat("worker ended: device=", worker->device, " identity=", worker->identity.Name(),
+                   " pid=", worker->child->pid(), " ", exit.has_value() ? exit->ToString() : "?"));
   NoteEnd(*worker, clean);
   if (!clean) {
     base::MutexLock lock(&mutex_);

@@ -40,7 +40,8 @@ struct WorkerOptions {
   std::string driver_path;                                 // libcuda; empty = by the loader
   absl::Duration restart_pause = absl::Milliseconds(100);  // after a worker's quick end; doubles
   absl::Duration restart_pause_limit = absl::Seconds(10);
-  std::function<void(const std::string&)> log = [](const std::string&) {};
+  std::function<void(const std::string& level, const std::string& line)> log =
+      [](const std::string&, const std::string&) {};
 };
 
 class Workers {

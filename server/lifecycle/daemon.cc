@@ -171,7 +171,7 @@ struct Daemon::Parts {
     ChannelOptions channel;
     channel.workers.environment = options.worker_environment;
     channel.workers.driver_path = options.driver_path;
-    channel.workers.log = [this](const std::string& line) { log("info", line); };
+    channel.workers.log = log;
     return channel;
   }
 

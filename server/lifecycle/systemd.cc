@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/file.h"
 
@@ -57,6 +59,11 @@ std::map<std::string, int> ListeningSockets(const std::string& fds, const std::s
     if (i < static_cast<int>(name.size())) sockets[name[i]] = kFirstListenFd + i;
   }
   return sockets;
+}
+
+bool IsJournal(const std::string& journal_stream, int fd) {
+  struct stat file;
+  return ::fstat(fd, &file) == 0 && journal_stream == absl::StrCat(file.st_dev, ":", file.st_ino);
 }
 
 }  // namespace fusiond::server

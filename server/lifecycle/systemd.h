@@ -28,6 +28,10 @@ absl::Duration WatchdogPeriod(const std::string& usec, const std::string& pid);
 std::map<std::string, int> ListeningSockets(const std::string& fds, const std::string& pid,
                                             const std::string& names);
 
+// Whether `fd` is the stream to the journal that $JOURNAL_STREAM names, "device:inode": a child
+// whose output went elsewhere inherits the variable all the same.
+bool IsJournal(const std::string& journal_stream, int fd);
+
 }  // namespace fusiond::server
 
 #endif  // FUSIOND_SERVER_LIFECYCLE_SYSTEMD_H_

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -46,6 +47,19 @@ TEST(SystemdTest, SocketsForAnotherProcessAreNotTaken) {
   EXPECT_TRUE(ListeningSockets("2", "1", "control:channel").empty());
   EXPECT_TRUE(ListeningSockets("", "", "").empty());
   EXPECT_TRUE(ListeningSockets("many", std::to_string(::getpid()), "control").empty());
+}
+
+TEST(SystemdTest, OnlyTheStreamThatIsNamedIsTheJournal) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const base::UniqueFd journal(ends[0]), elsewhere(ends[1]);
+  struct stat file;
+  ASSERT_EQ(::fstat(journal.get(), &file), 0);
+  const std::string stream = std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+  EXPECT_TRUE(IsJournal(stream, journal.get()));
+  EXPECT_FALSE(IsJournal(stream, elsewhere.get()));
+  EXPECT_FALSE(IsJournal("", journal.get()));
+  EXPECT_FALSE(IsJournal(stream, -1));
 }
 
 }  // namespace
