@@ -38,9 +38,18 @@ absl::Status DropCapabilities() {
   return absl::OkStatus();
 }
 
+// Best effort: a container's score may stand higher already, and is then not ours to lower.
+void BecomeFirstChoiceOfOutOfMemoryKiller() {
+  constexpr absl::string_view kScore = "500";  // as if it used half of the memory besides
+  base::UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (!file.valid() || ::write(file.get(), kScore.data(), kScore.size()) < 0) return;
+}
+
 }  // namespace
 
 absl::Status Harden() {
+  // Before it is undumpable, when its files in /proc become root's.
+  BecomeFirstChoiceOfOutOfMemoryKiller();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failure("set no_new_privs");
   const struct rlimit no_core = {0, 0};
   if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return Failure("forbid core files");

@@ -15,7 +15,8 @@
 namespace fusiond::server {
 
 // No privilege through exec, no core file, working directory /, no capability, no ptrace or /proc
-// access by equals (undumpable), and death when the spawning thread ends.
+// access by equals (undumpable), and death when the spawning thread ends. The kernel's
+// out-of-memory killer takes it rather than the supervisor, whose end is everybody's.
 absl::Status Harden();
 
 // Memory as the kernel counts it against RLIMIT_AS. Opens /proc/self/status once, so that it can be
