@@ -152,11 +152,12 @@ absl::StatusOr<std::unique_ptr<LocalExecutable>> Client::LoadLocally(const Fusio
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Client::OpenDevice(const std::string& device,
-                                                            absl::Duration patience) {
+                                                            absl::Duration patience,
+                                                            const SessionOptions& options) {
   const absl::Duration give_up = base::Clock::System().Now() + patience;
   absl::Duration pause = kFirstPause;
   while (true) {
-    absl::StatusOr<std::unique_ptr<Session>> session = OpenDeviceOnce(device);
+    absl::StatusOr<std::unique_ptr<Session>> session = OpenDeviceOnce(device, options);
     if (!absl::IsUnavailable(session.status()) || base::Clock::System().Now() + pause > give_up)
       return session;
     absl::SleepFor(pause);
@@ -164,12 +165,15 @@ absl::StatusOr<std::unique_ptr<Session>> Client::OpenDevice(const std::string& d
   }
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Client::OpenDeviceOnce(const std::string& device) {
+absl::StatusOr<std::unique_ptr<Session>> Client::OpenDeviceOnce(const std::string& device,
+                                                                const SessionOptions& options) {
+  channel::ClientOptions connection;
+  connection.call_timeout = options.answer_limit;
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
-                           channel::SupervisorClient::Connect(ChannelSocket(folder_)));
+                           channel::SupervisorClient::Connect(ChannelSocket(folder_), connection));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientSession> session,
                            supervisor.OpenDevice(device));
-  return Session::Create(std::move(session));
+  return Session::Create(std::move(session), options);
 }
 
 absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::CompileRequest& compile) {

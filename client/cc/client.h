@@ -77,7 +77,8 @@ class Client {
   // Remote launch on "cpu" or a device UUID. Tries again, with back-off, while daemon or worker are
   // restarting (UNAVAILABLE), at most for `patience`.
   absl::StatusOr<std::unique_ptr<Session>> OpenDevice(const std::string& device,
-                                                      absl::Duration patience = absl::Seconds(10));
+                                                      absl::Duration patience = absl::Seconds(10),
+                                                      const SessionOptions& options = {});
 
   // The rest of the control plane, as the rpcs say.
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::CompileRequest& request);
@@ -98,7 +99,8 @@ class Client {
 
  private:
   struct Rpc;
-  absl::StatusOr<std::unique_ptr<Session>> OpenDeviceOnce(const std::string& device);
+  absl::StatusOr<std::unique_ptr<Session>> OpenDeviceOnce(const std::string& device,
+                                                          const SessionOptions& options);
   Client(std::string folder, std::unique_ptr<Rpc> rpc);
 
   const std::string folder_;

@@ -9,8 +9,7 @@
 namespace fusiond::client {
 namespace {
 
-// While a slab is full the worker is at work; it answers within this or is considered stuck.
-constexpr absl::Duration kRoomTimeout = absl::Minutes(10);
+constexpr size_t kShownDigits = 16;  // of a digest, in texts
 
 }  // namespace
 
@@ -30,9 +29,9 @@ std::vector<int64_t> LaunchNumbers(const executable::Executable& executable,
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
-    std::unique_ptr<channel::ClientSession> session) {
+    std::unique_ptr<channel::ClientSession> session, const SessionOptions& options) {
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientRing> ring, session->OpenRing());
-  return std::unique_ptr<Session>(new Session(std::move(session), std::move(ring)));
+  return std::unique_ptr<Session>(new Session(std::move(session), std::move(ring), options));
 }
 
 absl::StatusOr<Buffer> Session::Allocate(uint64_t bytes, MemoryKind kind) {
@@ -54,7 +53,7 @@ absl::Status Session::Free(const Buffer& buffer) { return session_->Free(buffer.
 absl::StatusOr<RemoteExecutable> Session::Load(const base::Digest& executable_digest) {
   FUSIOND_ASSIGN_OR_RETURN(channel::ClientSession::LoadedExecutable loaded,
                            session_->Load(executable_digest));
-  return RemoteExecutable{loaded.handle, loaded.tensors, loaded.extents};
+  return RemoteExecutable{loaded.handle, executable_digest, loaded.tensors, loaded.extents};
 }
 
 absl::Status Session::Unload(const RemoteExecutable& executable) {
@@ -64,14 +63,14 @@ absl::Status Session::Unload(const RemoteExecutable& executable) {
 void Session::ReapAll() {
   channel::CompletionEntry entries[32];
   while (size_t count = ring_->Reap(entries)) {
-    for (size_t i = 0; i < count; ++i) finished_[entries[i].cookie] = entries[i];
+    for (size_t i = 0; i < count; ++i) commands_[entries[i].cookie].done = entries[i];
   }
 }
 
 absl::Status Session::MakeRoom() {
   ReapAll();
   if (ring_->credits() > 0) return absl::OkStatus();
-  FUSIOND_RETURN_IF_ERROR(ring_->Wait(kRoomTimeout));
+  FUSIOND_RETURN_IF_ERROR(ring_->Wait(options_.answer_limit));
   ReapAll();
   return absl::OkStatus();
 }
@@ -95,12 +94,13 @@ absl::StatusOr<uint64_t> Session::Launch(const RemoteExecutable& executable,
   absl::Status status = ring_->Launch(command);
   while (absl::IsResourceExhausted(status) &&
          ring_->outstanding() > 0) {  // the argument slab is full
-    FUSIOND_RETURN_IF_ERROR(ring_->Wait(kRoomTimeout));
+    FUSIOND_RETURN_IF_ERROR(ring_->Wait(options_.answer_limit));
     ReapAll();
     status = ring_->Launch(command);
   }
   FUSIOND_RETURN_IF_ERROR(status);
   ring_->Flush();
+  commands_[next_number_].executable = executable.digest;
   return next_number_++;
 }
 
@@ -113,25 +113,43 @@ absl::StatusOr<uint64_t> Session::Copy(const Place& from, const Place& to, uint6
   FUSIOND_RETURN_IF_ERROR(MakeRoom());
   FUSIOND_RETURN_IF_ERROR(ring_->Copy(command));
   ring_->Flush();
+  commands_[next_number_];
   return next_number_++;
 }
 
+std::string Session::NameOf(uint64_t number, const Command& command) {
+  if (command.executable == base::Digest()) return absl::StrCat("copy ", number);
+  return absl::StrCat("launch ", number, " of executable ",
+                      command.executable.Hex().substr(0, kShownDigits));
+}
+
 absl::StatusOr<LaunchTimes> Session::Wait(uint64_t number, absl::Duration timeout) {
-  const absl::Duration deadline = base::Clock::System().Now() + timeout;
+  const absl::Duration start = base::Clock::System().Now();
   while (true) {
     ReapAll();
-    auto found = finished_.find(number);
-    if (found != finished_.end()) {
-      const channel::CompletionEntry entry = found->second;
-      finished_.erase(found);
-      FUSIOND_RETURN_IF_ERROR(channel::ToStatus(entry));
-      return LaunchTimes{absl::Nanoseconds(static_cast<int64_t>(entry.queue_ns)),
-                         absl::Nanoseconds(static_cast<int64_t>(entry.device_ns))};
-    }
-    if (number == 0 || number >= next_number_ || ring_->outstanding() == 0) {
+    const auto found = commands_.find(number);
+    if (found == commands_.end())
       return absl::NotFoundError(absl::StrCat("launch ", number, " is not outstanding"));
+    if (found->second.done.has_value()) {
+      const Command command = std::move(found->second);
+      commands_.erase(found);
+      const absl::Status status = ring_->StatusOf(*command.done);
+      if (!status.ok()) {
+        return absl::Status(status.code(),
+                            absl::StrCat(NameOf(number, command), ": ", status.message()));
+      }
+      return LaunchTimes{absl::Nanoseconds(static_cast<int64_t>(command.done->queue_ns)),
+                         absl::Nanoseconds(static_cast<int64_t>(command.done->device_ns))};
     }
-    FUSIOND_RETURN_IF_ERROR(ring_->Wait(deadline - base::Clock::System().Now()));
+    const absl::Status waited = ring_->Wait(start + timeout - base::Clock::System().Now());
+    if (absl::IsDeadlineExceeded(waited)) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          NameOf(number, found->second), " is not done after ", absl::FormatDuration(timeout), ": ",
+          session_->peer(),
+          " is stopped, hung or busy; the session stays usable: wait again, or have that process "
+          "ended and open another session"));
+    }
+    FUSIOND_RETURN_IF_ERROR(waited);
   }
 }
 

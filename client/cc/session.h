@@ -9,11 +9,16 @@
 // and executables belong to their session and are void once it is lost. Errors: UNAVAILABLE when
 // worker or daemon are gone (open a new session: ids are void then), ABORTED when the device's
 // context was lost with work in flight, RESOURCE_EXHAUSTED at a quota; bad arguments are named.
+// DEADLINE_EXCEEDED when the worker does not answer within SessionOptions::answer_limit (stopped,
+// hung, or busy for longer): of Launch, Copy and Wait it leaves the session usable, of any other
+// call it ends it. The text names worker, process, launch, executable and what to do.
 #ifndef FUSIOND_CLIENT_CC_SESSION_H_
 #define FUSIOND_CLIENT_CC_SESSION_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -50,6 +55,7 @@ struct Place {
 
 struct RemoteExecutable {
   channel::Handle handle;
+  base::Digest digest;
   uint32_t tensors =
       0;  // places a launch brings: tensor inputs, then outputs that do not alias an input
   uint32_t extents =
@@ -60,6 +66,11 @@ struct RemoteExecutable {
 std::vector<int64_t> LaunchNumbers(const executable::Executable& executable,
                                    absl::Span<const executable::TensorArg> inputs);
 
+struct SessionOptions {
+  // How long the worker may take to answer one request, and to complete one launch or copy.
+  absl::Duration answer_limit = absl::Minutes(2);
+};
+
 struct LaunchTimes {
   absl::Duration queued;
   absl::Duration on_device;
@@ -68,7 +79,7 @@ struct LaunchTimes {
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(
-      std::unique_ptr<channel::ClientSession> session);
+      std::unique_ptr<channel::ClientSession> session, const SessionOptions& options = {});
 
   // Zeroed memory.
   absl::StatusOr<Buffer> Allocate(uint64_t bytes, MemoryKind kind);
@@ -82,9 +93,11 @@ class Session {
                                   absl::Span<const int64_t> extents);
   // Copies between host and device buffers, in order with launches.
   absl::StatusOr<uint64_t> Copy(const Place& from, const Place& to, uint64_t bytes);
-  // Until launch or copy `number` is done; its own error, if any. Each number may be waited for
-  // once.
-  absl::StatusOr<LaunchTimes> Wait(uint64_t number, absl::Duration timeout = absl::Minutes(10));
+  // Until launch or copy `number` is done, at most `timeout` (else answer_limit); its own error, if
+  // any. Each number may be waited for once, but again after DEADLINE_EXCEEDED: until then the work
+  // may still run and touch its buffers.
+  absl::StatusOr<LaunchTimes> Wait(uint64_t number, absl::Duration timeout);
+  absl::StatusOr<LaunchTimes> Wait(uint64_t number) { return Wait(number, options_.answer_limit); }
   // Launch and Wait.
   absl::StatusOr<LaunchTimes> Run(const RemoteExecutable& executable,
                                   absl::Span<const Place> tensors,
@@ -97,17 +110,25 @@ class Session {
   channel::ClientRing& ring() { return *ring_; }
 
  private:
+  // A launch or copy that has not been waited for.
+  struct Command {
+    base::Digest executable;  // zero: a copy
+    std::optional<channel::CompletionEntry> done;
+  };
+
   Session(std::unique_ptr<channel::ClientSession> session,
-          std::unique_ptr<channel::ClientRing> ring)
-      : session_(std::move(session)), ring_(std::move(ring)) {}
+          std::unique_ptr<channel::ClientRing> ring, const SessionOptions& options)
+      : session_(std::move(session)), ring_(std::move(ring)), options_(options) {}
+  static std::string NameOf(uint64_t number, const Command& command);
   // Makes room for one command, reaping finished ones.
   absl::Status MakeRoom();
   void ReapAll();
 
   const std::unique_ptr<channel::ClientSession> session_;
   const std::unique_ptr<channel::ClientRing> ring_;
+  const SessionOptions options_;
   uint64_t next_number_ = 1;
-  absl::flat_hash_map<uint64_t, channel::CompletionEntry> finished_;  // not yet waited for
+  absl::flat_hash_map<uint64_t, Command> commands_;  // by number
 };
 
 }  // namespace fusiond::client

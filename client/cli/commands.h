@@ -38,7 +38,8 @@ struct RunArguments {
   bool check = false;  // against arch cpu, precision=double
   uint64_t seed = 0;   // 0 = a fresh one, printed
   int repeat = 1;
-  std::string driver;  // libcuda, for --local
+  double wait_limit_s = 120;  // for one answer of the worker
+  std::string driver;         // libcuda, for --local
 };
 
 int Compile(const Common& common, const GraphArguments& arguments, bool include_executable,

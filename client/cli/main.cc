@@ -22,6 +22,16 @@ std::map<std::string, std::string> ParseOptions(const std::vector<std::string>& 
   return options;
 }
 
+// More than zero and at most a day; not what only parses (nan, inf).
+CLI::Validator Seconds() {
+  const auto check = [](std::string& text) -> std::string {
+    double seconds = 0;
+    if (CLI::detail::lexical_cast(text, seconds) && seconds > 0 && seconds <= 86400) return "";
+    return "more than 0 and at most 86400 seconds, not '" + text + "'";
+  };
+  return CLI::Validator(check, "SECONDS");
+}
+
 void AddGraph(CLI::App& command, GraphArguments& graph, std::vector<std::string>& options) {
   command.add_option("graph", graph.file, "graph file (.fir), - for standard input")->required();
   command
@@ -73,6 +83,11 @@ int Main(int argc, char** argv) {
   launch->add_flag("--check", arguments.check, "compare with the CPU device in double precision");
   launch->add_option("--seed", arguments.seed, "of the random inputs; 0 = a fresh one, printed");
   launch->add_option("--repeat", arguments.repeat, "launches")->check(CLI::Range(1, 1000000));
+  launch
+      ->add_option("--wait-limit", arguments.wait_limit_s,
+                   "seconds that the worker may take for one launch, copy or request")
+      ->check(Seconds())
+      ->capture_default_str();
   launch->add_option("--driver", arguments.driver, "libcuda for --local");
   launch->callback([&] {
     arguments.graph.options = ParseOptions(options);

@@ -16,6 +16,8 @@
 namespace fusiond::cli {
 namespace {
 
+constexpr absl::Duration kPatience = absl::Seconds(10);  // with a worker that is restarting
+
 // Allocates, copies in, launches, copies out.
 absl::StatusOr<std::vector<HostArray>> RunRemotely(client::Session& session,
                                                    const client::Fusion& fusion,
@@ -115,7 +117,10 @@ absl::StatusOr<std::vector<HostArray>> RunOnce(client::Client& client, const Loa
     FUSIOND_ASSIGN_OR_RETURN(device, ChooseDevice(client, executable.arch));
   }
   report.device = device;
-  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Session> session, client.OpenDevice(device));
+  client::SessionOptions options;
+  options.answer_limit = absl::Seconds(arguments.wait_limit_s);
+  FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Session> session,
+                           client.OpenDevice(device, kPatience, options));
   return RunRemotely(*session, fusion, executable, inputs, device != "cpu", arguments.repeat,
                      report);
 }

@@ -59,7 +59,8 @@ std::vector<int64_t> Strides(const ir::Graph& graph, ir::ValueId input,
 }  // namespace
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "fusionctl: %s\n", status.ToString().c_str());
+  std::fprintf(stderr, "fusionctl: %s\n",
+               status.ToString(absl::StatusToStringMode::kWithNoExtraData).c_str());
   return absl::IsUnavailable(status) ? kExitNoDaemon : kExitFailed;
 }
 

@@ -1,11 +1,9 @@
 #include "runtime/base/retry_hint.h"
 
 #include <cstdint>
-#include <string>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status_numbers.h"
 
 namespace fusiond::base {
 namespace {
@@ -16,16 +14,15 @@ constexpr char kPayload[] = "fusiond/retry-after-ms";
 
 absl::Status WithRetryHint(const absl::Status& status, absl::Duration wait) {
   const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
-  absl::Status hinted(status.code(), absl::StrCat(status.message(), "; try again in ", ms, " ms"));
-  hinted.SetPayload(kPayload, absl::Cord(absl::StrCat(ms)));
-  return hinted;
+  return WithNumber(
+      absl::Status(status.code(), absl::StrCat(status.message(), "; try again in ", ms, " ms")),
+      kPayload, static_cast<uint64_t>(ms));
 }
 
 std::optional<absl::Duration> RetryHint(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload(kPayload);
-  int64_t ms = 0;
-  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &ms)) return std::nullopt;
-  return absl::Milliseconds(ms);
+  const std::optional<uint64_t> ms = NumberOf(status, kPayload);
+  if (!ms.has_value()) return std::nullopt;
+  return absl::Milliseconds(static_cast<int64_t>(*ms));
 }
 
 }  // namespace fusiond::base

@@ -24,9 +24,8 @@ uint64_t DeadlineNanos(absl::Duration deadline) {
   return static_cast<uint64_t>(std::max<int64_t>(1, absl::ToInt64Nanoseconds(deadline)));
 }
 
-absl::Status Lost() {
-  return absl::AbortedError("CONTEXT_LOST: the worker of this session is gone");
-}
+constexpr char kAgain[] =
+    "this session is over, its handles are void: open another, which gets a new worker";
 
 }  // namespace
 
@@ -67,7 +66,10 @@ WorkerState ClientRing::worker_state() const {
 }
 
 absl::Status ClientRing::CheckRoom() const {
-  if (connection_->lost()) return Lost();
+  if (connection_->lost()) {
+    return absl::AbortedError(
+        absl::StrCat("CONTEXT_LOST: ", connection_->peer(), " is gone; not started; ", kAgain));
+  }
   if (free_.empty()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("ring: all ", geometry_.entries, " credits are outstanding"));
@@ -200,6 +202,20 @@ size_t ClientRing::ReapLost(absl::Span<CompletionEntry> out) {
   return count;
 }
 
+absl::Status ClientRing::StatusOf(const CompletionEntry& completion) const {
+  const absl::Status status = ToStatus(completion);
+  absl::string_view what;
+  if (completion.code == static_cast<uint32_t>(CompletionCode::kContextLost)) {
+    what = " was lost; this may have run, wholly or in part";
+  } else if (completion.code == static_cast<uint32_t>(CompletionCode::kDraining)) {
+    what = " ends; this was not started";
+  } else {
+    return status;
+  }
+  return absl::Status(
+      status.code(), absl::StrCat(status.message(), ": ", connection_->peer(), what, "; ", kAgain));
+}
+
 bool ClientRing::Ready() const {
   return completions_.Ready() || (outstanding_ > 0 && connection_->lost());
 }
@@ -226,12 +242,12 @@ absl::Status ClientRing::Wait(absl::Duration timeout) {
   while (base::MonotonicNanos() < spin_end_ns) {
     if (Look()) return absl::OkStatus();
   }
-  return SleepUntil(start + timeout);
+  return SleepUntil(start, timeout);
 }
 
-absl::Status ClientRing::SleepUntil(absl::Duration deadline) {
+absl::Status ClientRing::SleepUntil(absl::Duration start, absl::Duration timeout) {
   while (true) {
-    const absl::Duration left = deadline - base::Clock::System().Now();
+    const absl::Duration left = start + timeout - base::Clock::System().Now();
     if (BeginWait()) {
       pollfd fds[2] = {{wake_client_.get(), POLLIN, 0}, {session_fd(), POLLRDHUP, 0}};
       const timespec wait = absl::ToTimespec(std::max(left, absl::ZeroDuration()));
@@ -241,7 +257,9 @@ absl::Status ClientRing::SleepUntil(absl::Duration deadline) {
     if (!completions_.Ready()) connection_->Check();
     if (Ready()) return absl::OkStatus();
     if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError("ring: no completion in time");
+      return absl::DeadlineExceededError(absl::StrCat("no completion from ", connection_->peer(),
+                                                      " within ", absl::FormatDuration(timeout),
+                                                      ", ", outstanding_, " outstanding"));
     }
   }
 }

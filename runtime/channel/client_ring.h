@@ -73,7 +73,10 @@ class ClientRing {
 
   // Takes completions that have arrived; their `cookie` is the command's. Never blocks.
   size_t Reap(absl::Span<CompletionEntry> out);
-  // Flushes, then waits until Reap would return something. DEADLINE_EXCEEDED after `timeout`;
+  // As channel::ToStatus, with the worker that is lost or drains, and what to do then.
+  absl::Status StatusOf(const CompletionEntry& completion) const;
+  // Flushes, then waits until Reap would return something. DEADLINE_EXCEEDED after `timeout`,
+  // naming the worker (the ring stays usable, and what is outstanding outstanding);
   // FAILED_PRECONDITION when nothing is outstanding.
   absl::Status Wait(absl::Duration timeout);
 
@@ -101,7 +104,7 @@ class ClientRing {
   size_t ReapLost(absl::Span<CompletionEntry> out);
   bool Ready() const;
   bool Look() const;
-  absl::Status SleepUntil(absl::Duration deadline);
+  absl::Status SleepUntil(absl::Duration start, absl::Duration timeout);
 
   // Constant after construction.
   const std::shared_ptr<ClientConnection> connection_;

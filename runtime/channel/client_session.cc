@@ -14,6 +14,13 @@ namespace fusiond::channel {
 namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr char kOpenAnother[] = "this session is over, its handles are void: open another";
+
+std::string WorkerName(absl::string_view device, const OpenDeviceReply& reply) {
+  return absl::StrCat("the worker of ", device,
+                      reply.head.process == 0 ? "" : absl::StrCat(", process ", reply.head.process),
+                      ", epoch ", absl::Hex(reply.epoch, absl::kZeroPad16));
+}
 
 // A reply with the descriptors that came with it.
 template <typename Reply>
@@ -40,11 +47,23 @@ absl::StatusOr<Answer<Reply>> CallFor(ClientConnection& connection, const Reques
 absl::StatusOr<ReceivedMessage> ClientConnection::Call(absl::string_view request,
                                                        absl::Span<const int> fds) {
   base::MutexLock lock(&mutex_);
-  if (lost()) return absl::UnavailableError("channel: the connection is closed");
+  if (lost()) {
+    return absl::UnavailableError(
+        absl::StrCat("the connection to ", peer_, " is closed; ", kOpenAnother));
+  }
   absl::Status sent = SendMessage(fd(), request, fds, timeout_);
   absl::StatusOr<ReceivedMessage> reply =
       sent.ok() ? ReceiveMessage(fd(), timeout_) : absl::StatusOr<ReceivedMessage>(sent);
-  if (!reply.ok()) Close();
+  if (reply.ok()) return reply;
+  Close();
+  if (absl::IsDeadlineExceeded(reply.status())) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no answer from ", peer_, " within ", absl::FormatDuration(timeout_),
+                     ": it is stopped, hung or busy. ", kOpenAnother,
+                     "; while that process lives it is the same worker"));
+  }
+  if (absl::IsUnavailable(reply.status()))
+    return absl::UnavailableError(absl::StrCat(peer_, " is gone; ", kOpenAnother));
   return reply;
 }
 
@@ -65,12 +84,14 @@ absl::StatusOr<SupervisorClient> SupervisorClient::Connect(const std::string& pa
                                                            const ClientOptions& options) {
   FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd socket,
                            channel::Connect(path, SOCK_SEQPACKET, options.connect_timeout));
-  return Greet(std::move(socket), options);
+  return Greet(std::move(socket), options, absl::StrCat("the daemon at ", path));
 }
 
 absl::StatusOr<SupervisorClient> SupervisorClient::Greet(base::UniqueFd socket,
-                                                         const ClientOptions& options) {
-  auto connection = std::make_shared<ClientConnection>(std::move(socket), options.call_timeout);
+                                                         const ClientOptions& options,
+                                                         std::string peer) {
+  auto connection =
+      std::make_shared<ClientConnection>(std::move(socket), options.call_timeout, std::move(peer));
   FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<HelloReply>(*connection, MakeHello()));
   const Negotiated negotiated{answer.reply.abi_minor, answer.reply.features};
   return SupervisorClient(std::move(connection), negotiated);
@@ -90,7 +111,10 @@ absl::StatusOr<SupervisorClient::LeasedExecutable> SupervisorClient::Lease(
 absl::StatusOr<std::unique_ptr<ClientSession>> SupervisorClient::OpenDevice(
     absl::string_view device) {
   FUSIOND_ASSIGN_OR_RETURN(channel::OpenDevice request, MakeOpenDevice(device));
+  // Who does not answer now may be either.
+  connection_->SetPeer(absl::StrCat("the worker of ", device, ", or ", connection_->peer()));
   FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<OpenDeviceReply>(*connection_, request));
+  connection_->SetPeer(WorkerName(device, answer.reply));
   return std::make_unique<ClientSession>(std::move(connection_), negotiated_, answer.reply);
 }
 

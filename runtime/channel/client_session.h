@@ -6,7 +6,8 @@
 //
 // A session is bound to one worker life (epoch). When the worker or the daemon goes away, every
 // call returns UNAVAILABLE, rings answer what was outstanding with CONTEXT_LOST, all handles are
-// void; connect again for a new session.
+// void; connect again for a new session. A peer that does not answer (stopped, hung) is waited for
+// no longer than ClientOptions::call_timeout: DEADLINE_EXCEEDED names it and ends the session.
 #ifndef FUSIOND_RUNTIME_CHANNEL_CLIENT_SESSION_H_
 #define FUSIOND_RUNTIME_CHANNEL_CLIENT_SESSION_H_
 
@@ -31,10 +32,14 @@ namespace fusiond::channel {
 // The socket of a client, shared by its session and rings. Thread-safe.
 class ClientConnection {
  public:
-  ClientConnection(base::UniqueFd socket, absl::Duration timeout)
-      : socket_(std::move(socket)), timeout_(timeout) {}
+  // `peer`: how errors name the other end.
+  ClientConnection(base::UniqueFd socket, absl::Duration timeout, std::string peer)
+      : socket_(std::move(socket)), timeout_(timeout), peer_(std::move(peer)) {}
 
   int fd() const { return socket_.get(); }
+  const std::string& peer() const { return peer_; }
+  // From OpenDevice, before rings and threads share the connection.
+  void SetPeer(std::string peer) { peer_ = std::move(peer); }
 
   // Sends a request and receives its reply. One at a time. Anything but a well-formed reply within
   // the timeout closes the connection, since later replies could not be told apart.
@@ -50,6 +55,7 @@ class ClientConnection {
  private:
   const base::UniqueFd socket_;
   const absl::Duration timeout_;
+  std::string peer_;
   base::Mutex mutex_;  // held for one Call
   std::atomic<bool> lost_{false};
 };
@@ -93,6 +99,8 @@ class ClientSession {
   uint64_t epoch() const { return epoch_; }
   uint32_t stream_slots() const { return stream_slots_; }
   uint64_t features() const { return features_; }
+  // How errors name the worker: device, process, epoch.
+  const std::string& peer() const { return connection_->peer(); }
   // True once the worker or daemon has gone; asks the system.
   bool Lost() { return connection_->Check(); }
 
@@ -105,7 +113,7 @@ class ClientSession {
 
 struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
-  absl::Duration call_timeout = absl::Seconds(60);
+  absl::Duration call_timeout = absl::Seconds(60);  // for each answer, of daemon and worker
 };
 
 // A connection that is still the supervisor's. Thread-safe, except that OpenDevice consumes it.
@@ -115,9 +123,10 @@ class SupervisorClient {
   // naming both ABI versions.
   static absl::StatusOr<SupervisorClient> Connect(const std::string& path,
                                                   const ClientOptions& options = {});
-  // Says HELLO on a connected socket.
+  // Says HELLO on a connected socket, whose other end errors name as `peer`.
   static absl::StatusOr<SupervisorClient> Greet(base::UniqueFd socket,
-                                                const ClientOptions& options = {});
+                                                const ClientOptions& options = {},
+                                                std::string peer = "the daemon");
 
   // An immutable memfd (seals checked) with the serialised executable, `bytes` long.
   struct LeasedExecutable {

@@ -44,11 +44,12 @@ enum class CompletionReason : uint32_t {
   kGuard = 14,                 // index: the guard that does not hold
   kFeatureNotNegotiated = 15,  // actual: the feature bit
   kOverlap = 16,               // index: tensor; source and destination of a COPY, or an output
-  kMemory = 17,                // limit, actual: bytes
+  kMemory = 17,                // limit: bytes there are; actual: needed, 0 unknown; index: MiB free
   kDeadline = 18,              // limit: deadline; actual: now (both CLOCK_MONOTONIC ns)
-  kDevice = 19,                // actual: the device driver's error number
+  kDevice = 19,                // index: work of its stream before it; actual: driver's error number
   kDropped = 20,               // the device let go of the work without an answer
   kQueue = 21,                 // limit: work the device accepts at once
+  kArguments = 22,             // contradict each other or the executable
 };
 
 // How the device, or a check before it, ended one entry.
@@ -65,8 +66,8 @@ struct Outcome {
 };
 
 // OK, or the status whose text names the check, index, limit and actual value. CONTEXT_LOST is
-// ABORTED (not to be retried blindly: the work may have run), DRAINING is UNAVAILABLE. A code or
-// reason that this build does not know gives INTERNAL.
+// ABORTED (not to be retried blindly: the work may have run), DRAINING is UNAVAILABLE, and both
+// stand in the text. A code or reason that this build does not know gives INTERNAL.
 absl::Status ToStatus(const CompletionEntry& completion);
 
 // Writes every field of `*entry`, which may stand in shared memory.

@@ -64,9 +64,9 @@ struct MessageHeader {
 // Head of every reply. On an error the rest of the message is zero and carries no descriptor.
 struct ReplyHead {
   MessageHeader header;
-  uint32_t code;  // absl::StatusCode
-  uint32_t reserved;
-  char text[512];  // ends with a zero byte; cut to fit
+  uint32_t code;     // absl::StatusCode
+  uint32_t process;  // OPEN_DEVICE: the worker's process id, as it knows it (ABI 1.1); else zero
+  char text[512];    // ends with a zero byte; cut to fit
 };
 
 inline constexpr uint64_t kHelloMagic = 0x6f6c6c6568647366;  // "fsdhello"

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -54,6 +55,7 @@ WorkerSession::~WorkerSession() {
 
 absl::Status WorkerSession::Start() {
   OpenDeviceReply reply = Make<OpenDeviceReply>();
+  reply.head.process = static_cast<uint32_t>(::getpid());
   reply.epoch = epoch_;
   reply.stream_slots = limits_.stream_slots;
   reply.max_rings = limits_.max_rings;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/specialise.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/status_numbers.h"
 #include "runtime/cpu/node_evaluator.h"
 
 namespace fusiond::cpu {
@@ -15,6 +16,9 @@ namespace {
 
 using ir::Graph;
 using ir::ValueId;
+
+// Beyond any memory; its bytes still fit a 64-bit number.
+constexpr int64_t kManyElements = int64_t{1} << 58;
 
 // Binds the graph to the inputs' shapes and checks dtypes.
 absl::StatusOr<Graph> Bind(const Graph& graph, absl::Span<const HostTensor> inputs) {
@@ -109,11 +113,14 @@ class Evaluator {
     for (const HostTensor& result : results) {
       const std::optional<int64_t> count = ir::ElementCount(result.type);
       const int64_t per_element = options_.track_error ? 16 : 8;
-      if (!count || *count > (options_.max_bytes - live_bytes_) / per_element) {
-        return absl::ResourceExhaustedError(absl::StrCat(
-            "evaluation: limit is ", options_.max_bytes, " bytes of live values, ", live_bytes_,
-            " in use when ", count.value_or(-1), " more elements were needed"));
-      }
+      const int64_t free = std::max<int64_t>(options_.max_bytes - live_bytes_, 0);
+      if (count && *count <= free / per_element) continue;
+      const auto elements =
+          static_cast<uint64_t>(std::min(count.value_or(kManyElements), kManyElements));
+      return base::WithMemoryNeed(
+          absl::ResourceExhaustedError("evaluation: too many bytes of live values"),
+          {elements * static_cast<uint64_t>(per_element), static_cast<uint64_t>(options_.max_bytes),
+           static_cast<uint64_t>(free)});
     }
     return absl::OkStatus();
   }

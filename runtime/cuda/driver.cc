@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status_numbers.h"
 
 namespace fusiond::cuda {
 namespace {
@@ -19,6 +20,20 @@ std::string Advice(CUresult result) {
       return "; this is the toolkit's stub, not the driver";
     default:
       return "";
+  }
+}
+
+absl::StatusCode CodeOf(CUresult result) {
+  if (IsContextLost(result)) return absl::StatusCode::kAborted;
+  switch (result) {
+    case kOutOfMemory:
+      return absl::StatusCode::kResourceExhausted;
+    case kInvalidImage:
+    case kNoBinaryForGpu:
+    case kUnsupportedPtxVersion:
+      return absl::StatusCode::kFailedPrecondition;
+    default:
+      return absl::StatusCode::kInternal;
   }
 }
 
@@ -57,6 +72,15 @@ absl::StatusOr<const Driver*> Driver::Open(const std::string& path) {
   return driver;
 }
 
+absl::Status Driver::WithMemory(const absl::Status& status, uint64_t needed_bytes) const {
+  size_t free = 0, total = 0;
+  if (!absl::IsResourceExhausted(status) || base::MemoryNeedOf(status).has_value() ||
+      MemGetInfo(&free, &total) != kSuccess) {
+    return status;
+  }
+  return base::WithMemoryNeed(status, {needed_bytes, total, free});
+}
+
 absl::Status Driver::ToStatus(CUresult result, absl::string_view what) const {
   if (result == kSuccess) return absl::OkStatus();
   const char* name = nullptr;
@@ -66,17 +90,8 @@ absl::Status Driver::ToStatus(CUresult result, absl::string_view what) const {
   const std::string message =
       absl::StrCat(what, ": ", name != nullptr ? name : "CUDA error", " (", result, ")",
                    text != nullptr ? absl::StrCat(": ", text) : "");
-  if (IsContextLost(result)) return absl::AbortedError(message);
-  switch (result) {
-    case kOutOfMemory:
-      return absl::ResourceExhaustedError(message);
-    case kInvalidImage:
-    case kNoBinaryForGpu:
-    case kUnsupportedPtxVersion:
-      return absl::FailedPreconditionError(message);
-    default:
-      return absl::InternalError(message);
-  }
+  return base::WithNumber(absl::Status(CodeOf(result), message), kResultNumber,
+                          static_cast<uint64_t>(result));
 }
 
 bool IsContextLost(CUresult result) {

@@ -55,6 +55,7 @@ namespace fusiond::cuda {
   X(EventRecord, "cuEventRecord", CUresult (*)(CUevent, CUstream))                                 \
   X(EventQuery, "cuEventQuery", CUresult (*)(CUevent))                                             \
   X(EventElapsedTime, "cuEventElapsedTime", CUresult (*)(float*, CUevent, CUevent))                \
+  X(MemGetInfo, "cuMemGetInfo_v2", CUresult (*)(size_t*, size_t*))                                 \
   X(MemAlloc, "cuMemAlloc_v2", CUresult (*)(CUdeviceptr*, size_t))                                 \
   X(MemFree, "cuMemFree_v2", CUresult (*)(CUdeviceptr))                                            \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                       \
@@ -82,6 +83,8 @@ namespace fusiond::cuda {
   X(MemImportFromShareableHandle, "cuMemImportFromShareableHandle",                                \
     CUresult (*)(CUmemGenericAllocationHandle*, void*, int))
 
+inline constexpr char kResultNumber[] = "fusiond/cuda-result";
+
 struct Driver {
 #define FUSIOND_DRIVER_MEMBER(member, name, ...) \
   using member##Function = __VA_ARGS__;          \
@@ -96,9 +99,15 @@ struct Driver {
   // device, driver mismatch: the text says what to do). The result lives for ever.
   static absl::StatusOr<const Driver*> Open(const std::string& path = "");
 
+  // `status`, and, where it is RESOURCE_EXHAUSTED and does not say so yet, how much memory the
+  // current context's device has (base::MemoryNeed) when `needed_bytes` (0: unknown) were asked
+  // for.
+  absl::Status WithMemory(const absl::Status& status, uint64_t needed_bytes) const;
+
   // OK, or the status for `result` with `what` in front: RESOURCE_EXHAUSTED out of memory; ABORTED
   // when the context is lost (IsContextLost); FAILED_PRECONDITION for an image the driver refuses;
-  // INTERNAL otherwise. The text holds the driver's error name and number.
+  // INTERNAL otherwise. The text holds the driver's error name and number; base::NumberOf finds the
+  // latter as kResultNumber.
   absl::Status ToStatus(CUresult result, absl::string_view what) const;
 };
 

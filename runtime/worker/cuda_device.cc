@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/status_numbers.h"
 #include "runtime/cuda/loaded_executable.h"
 #include "runtime/worker/buffers.h"
 
@@ -28,8 +29,12 @@ int64_t NowNs() { return absl::ToInt64Nanoseconds(base::Clock::System().Now()); 
 
 class GpuExecutable : public channel::SessionExecutable {
  public:
-  GpuExecutable(std::unique_ptr<cuda::LoadedExecutable> loaded, LaunchShape shape)
-      : SessionExecutable(shape.tensors, shape.extents), loaded(std::move(loaded)) {}
+  GpuExecutable(const base::Digest& digest, std::unique_ptr<cuda::LoadedExecutable> loaded,
+                LaunchShape shape)
+      : SessionExecutable(shape.tensors, shape.extents),
+        digest(digest),
+        loaded(std::move(loaded)) {}
+  const base::Digest digest;
   const std::unique_ptr<cuda::LoadedExecutable> loaded;
 };
 
@@ -93,24 +98,25 @@ CudaDevice::~CudaDevice() {
 }
 
 void CudaDevice::Load(const base::Digest& digest, LoadCallback done) {
-  source_->Fetch(
-      digest, [this, done = std::move(done)](absl::StatusOr<executable::Executable> executable) {
-        if (!executable.ok()) return done(executable.status());
-        if (executable->arch != device_.info.arch) {
-          return done(absl::FailedPreconditionError(absl::StrCat(
-              "executable is for ", executable->arch, ", this device is ", device_.info.arch)));
-        }
-        const LaunchShape shape = ShapeOfLaunch(*executable);
-        absl::StatusOr<std::unique_ptr<cuda::LoadedExecutable>> loaded =
-            cuda::LoadedExecutable::Load(driver_, *std::move(executable), device_.info.sm_count);
-        if (!loaded.ok()) {
-          done(loaded.status());
-          if (absl::IsAborted(loaded.status())) Lose(loaded.status());
-          return;
-        }
-        done(std::static_pointer_cast<channel::SessionExecutable>(
-            std::make_shared<GpuExecutable>(*std::move(loaded), shape)));
-      });
+  source_->Fetch(digest, [this, digest, done = std::move(done)](
+                             absl::StatusOr<executable::Executable> executable) {
+    if (!executable.ok()) return done(executable.status());
+    if (executable->arch != device_.info.arch) {
+      return done(absl::FailedPreconditionError(absl::StrCat(
+          "executable is for ", executable->arch, ", this device is ", device_.info.arch)));
+    }
+    const LaunchShape shape = ShapeOfLaunch(*executable);
+    absl::StatusOr<std::unique_ptr<cuda::LoadedExecutable>> loaded =
+        cuda::LoadedExecutable::Load(driver_, *std::move(executable), device_.info.sm_count);
+    if (!loaded.ok()) {
+      const absl::Status failed = driver_.WithMemory(loaded.status(), 0);
+      done(failed);
+      if (absl::IsAborted(failed)) Lose(failed);
+      return;
+    }
+    done(std::static_pointer_cast<channel::SessionExecutable>(
+        std::make_shared<GpuExecutable>(digest, *std::move(loaded), shape)));
+  });
 }
 
 absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CudaDevice::MapDeviceMemory(
@@ -147,8 +153,9 @@ absl::StatusOr<channel::AllocatedBuffer> CudaDevice::Allocate(uint64_t bytes, Me
   const uint64_t mapped_bytes = (bytes + granularity - 1) / granularity * granularity;
   const cuda::CUmemAllocationProp properties = DeviceMemory(device_.device);
   cuda::CUmemGenericAllocationHandle handle;
-  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(driver_.MemCreate(&handle, mapped_bytes, &properties, 0),
-                                           absl::StrCat("allocate ", mapped_bytes, " bytes")));
+  FUSIOND_RETURN_IF_ERROR(driver_.WithMemory(
+      driver_.ToStatus(driver_.MemCreate(&handle, mapped_bytes, &properties, 0), "device memory"),
+      mapped_bytes));
   channel::AllocatedBuffer allocated;
   allocated.kind = MemoryKind::kDevice;
   absl::Status status = [&]() -> absl::Status {
@@ -214,8 +221,8 @@ absl::Status CudaDevice::ReserveWorkspace(Stream& stream, uint64_t bytes) {
     stream.workspace = 0;
     stream.workspace_bytes = 0;
   }
-  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(driver_.MemAlloc(&stream.workspace, bytes),
-                                           absl::StrCat("workspace of ", bytes, " bytes")));
+  FUSIOND_RETURN_IF_ERROR(driver_.WithMemory(
+      driver_.ToStatus(driver_.MemAlloc(&stream.workspace, bytes), "workspace"), bytes));
   stream.workspace_bytes = bytes;
   return absl::OkStatus();
 }
@@ -243,6 +250,7 @@ absl::Status CudaDevice::Enqueue(Stream& stream, Work& work,
 }
 
 void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket,
+                     const base::Digest* executable,
                      absl::InlinedVector<std::shared_ptr<void>, 8> keep,
                      const std::function<absl::Status(Stream&)>& enqueue) {
   absl::StatusOr<Stream*> stream = StreamFor(key);
@@ -255,7 +263,7 @@ void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket,
     full.actual = (*stream)->in_flight.size() + 1;
     return ticket.Finish(full);
   }
-  Work work{std::move(ticket), nullptr, nullptr, NowNs(), std::move(keep)};
+  Work work{std::move(ticket), nullptr, nullptr, NowNs(), executable, std::move(keep)};
   absl::Status status = Enqueue(**stream, work, enqueue);
   if (!status.ok()) {
     // What was enqueued before the failure may still run; keep its memory until the stream is idle.
@@ -290,11 +298,14 @@ void CudaDevice::Launch(const channel::LaunchRequest& request, channel::Ticket t
   Outcome outcome = BindLaunch(executable.loaded->executable(), device_.info.sm_count, tensors,
                                request.extents, bound);
   if (!outcome.ok()) return ticket.Finish(outcome);
-  Run(request.stream, std::move(ticket), std::move(keep), [&](Stream& stream) -> absl::Status {
-    FUSIOND_ASSIGN_OR_RETURN(int64_t workspace, executable.loaded->WorkspaceBytes(bound.inputs));
-    FUSIOND_RETURN_IF_ERROR(ReserveWorkspace(stream, static_cast<uint64_t>(workspace)));
-    return executable.loaded->Launch(stream.stream, bound.inputs, bound.outputs, stream.workspace);
-  });
+  Run(request.stream, std::move(ticket), &executable.digest, std::move(keep),
+      [&](Stream& stream) -> absl::Status {
+        FUSIOND_ASSIGN_OR_RETURN(int64_t workspace,
+                                 executable.loaded->WorkspaceBytes(bound.inputs));
+        FUSIOND_RETURN_IF_ERROR(ReserveWorkspace(stream, static_cast<uint64_t>(workspace)));
+        return executable.loaded->Launch(stream.stream, bound.inputs, bound.outputs,
+                                         stream.workspace);
+      });
 }
 
 void CudaDevice::Copy(const channel::CopyRequest& request, channel::Ticket ticket) {
@@ -304,24 +315,30 @@ void CudaDevice::Copy(const channel::CopyRequest& request, channel::Ticket ticke
   auto* to_host = dynamic_cast<HostBuffer*>(request.destination.buffer);
   absl::InlinedVector<std::shared_ptr<void>, 8> keep{
       request.source.buffer->shared_from_this(), request.destination.buffer->shared_from_this()};
-  Run(request.stream, std::move(ticket), std::move(keep), [&](Stream& stream) -> absl::Status {
-    const uint64_t from = request.source.offset, to = request.destination.offset;
-    cuda::CUresult result = cuda::kSuccess;
-    if (from_device != nullptr && to_device != nullptr) {
-      result = driver_.MemcpyDtoDAsync(to_device->address() + to, from_device->address() + from,
-                                       request.bytes, stream.stream);
-    } else if (from_host != nullptr && to_device != nullptr) {
-      result = driver_.MemcpyHtoDAsync(to_device->address() + to, from_host->data() + from,
-                                       request.bytes, stream.stream);
-    } else if (from_device != nullptr && to_host != nullptr) {
-      result = driver_.MemcpyDtoHAsync(to_host->data() + to, from_device->address() + from,
-                                       request.bytes, stream.stream);
-    } else {
-      return absl::UnimplementedError(
-          "copy between two host buffers: the client maps both, it copies itself");
-    }
-    return driver_.ToStatus(result, "copy");
-  });
+  Run(request.stream, std::move(ticket), nullptr, std::move(keep),
+      [&](Stream& stream) -> absl::Status {
+        const uint64_t from = request.source.offset, to = request.destination.offset;
+        cuda::CUresult result = cuda::kSuccess;
+        if (from_device != nullptr && to_device != nullptr) {
+          result = driver_.MemcpyDtoDAsync(to_device->address() + to, from_device->address() + from,
+                                           request.bytes, stream.stream);
+        } else if (from_host != nullptr && to_device != nullptr) {
+          result = driver_.MemcpyHtoDAsync(to_device->address() + to, from_host->data() + from,
+                                           request.bytes, stream.stream);
+        } else if (from_device != nullptr && to_host != nullptr) {
+          result = driver_.MemcpyDtoHAsync(to_host->data() + to, from_device->address() + from,
+                                           request.bytes, stream.stream);
+        } else {
+          return absl::UnimplementedError(
+              "copy between two host buffers: the client maps both, it copies itself");
+        }
+        return driver_.ToStatus(result, "copy");
+      });
+}
+
+std::string CudaDevice::NameOf(const Work& work) {
+  return work.executable == nullptr ? "a copy"
+                                    : absl::StrCat("executable ", work.executable->Hex());
 }
 
 void CudaDevice::Finish(Work& work) {
@@ -376,7 +393,7 @@ void CudaDevice::ForgetRing(uint64_t ring) {
 }
 
 void CudaDevice::Fail(channel::Ticket ticket, const absl::Status& status) {
-  ticket.Finish(OutcomeFromStatus(status));
+  ticket.Finish(OutcomeFromStatus(driver_.WithMemory(status, 0)));
   if (absl::IsAborted(status)) Lose(status);
 }
 
@@ -385,12 +402,21 @@ void CudaDevice::Lose(const absl::Status& status) {
   Outcome outcome;
   outcome.code = CompletionCode::kContextLost;
   outcome.reason = CompletionReason::kDevice;
+  outcome.actual = base::NumberOf(status, cuda::kResultNumber).value_or(0);
+  std::vector<std::string> running;  // the first of each stream: one of them is to blame
   for (auto& [key, stream] : streams_) {
-    for (Work& work : stream->in_flight) work.ticket.Finish(outcome);
+    outcome.index = 0;
+    if (!stream->in_flight.empty()) running.push_back(NameOf(stream->in_flight.front()));
+    for (Work& work : stream->in_flight) {
+      work.ticket.Finish(outcome);
+      ++outcome.index;
+    }
     stream->in_flight.clear();
   }
   in_flight_ = 0;
-  on_lost_(status);
+  on_lost_(absl::Status(status.code(),
+                        absl::StrCat(status.message(), "; running: ",
+                                     running.empty() ? "nothing" : absl::StrJoin(running, ", "))));
 }
 
 }  // namespace fusiond::worker

@@ -56,6 +56,7 @@ class CudaDevice : public channel::Device {
     cuda::CUevent start = nullptr;
     cuda::CUevent end = nullptr;
     int64_t started_ns = 0;
+    const base::Digest* executable = nullptr;            // of a launch; kept by `keep`
     absl::InlinedVector<std::shared_ptr<void>, 8> keep;  // what the GPU may still touch
   };
   struct Stream {
@@ -70,12 +71,14 @@ class CudaDevice : public channel::Device {
   absl::StatusOr<Stream*> StreamFor(const channel::StreamKey& key);
   absl::Status ReserveWorkspace(Stream& stream, uint64_t bytes);
   absl::StatusOr<cuda::CUevent> TakeEvent();
-  // Enqueues `enqueue` between two events; refuses when too much is in flight.
-  void Run(const channel::StreamKey& key, channel::Ticket ticket,
+  // Enqueues `enqueue` between two events; refuses when too much is in flight. `executable` is
+  // null for a copy.
+  void Run(const channel::StreamKey& key, channel::Ticket ticket, const base::Digest* executable,
            absl::InlinedVector<std::shared_ptr<void>, 8> keep,
            const std::function<absl::Status(Stream&)>& enqueue);
   absl::Status Enqueue(Stream& stream, Work& work,
                        const std::function<absl::Status(Stream&)>& enqueue);
+  static std::string NameOf(const Work& work);
   void Finish(Work& work);
   void Close(Stream& stream);
   // Answers the ticket, and declares the context lost where `status` says so.

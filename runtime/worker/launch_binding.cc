@@ -1,6 +1,11 @@
 #include "runtime/worker/launch_binding.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
+
+#include "runtime/base/status_numbers.h"
+#include "runtime/cuda/driver.h"
 
 namespace fusiond::worker {
 namespace {
@@ -145,6 +150,7 @@ Outcome OutcomeFromStatus(const absl::Status& status) {
       return outcome;
     case absl::StatusCode::kInvalidArgument:
       outcome.code = CompletionCode::kInvalidArgument;
+      outcome.reason = CompletionReason::kArguments;
       break;
     case absl::StatusCode::kNotFound:
       outcome.code = CompletionCode::kNotFound;
@@ -155,7 +161,12 @@ Outcome OutcomeFromStatus(const absl::Status& status) {
     case absl::StatusCode::kResourceExhausted:
       outcome.code = CompletionCode::kResourceExhausted;
       outcome.reason = CompletionReason::kMemory;
-      break;
+      if (std::optional<base::MemoryNeed> need = base::MemoryNeedOf(status)) {
+        outcome.limit = need->limit_bytes;
+        outcome.actual = need->needed_bytes;
+        outcome.index = static_cast<uint32_t>(std::min<uint64_t>(need->free_bytes >> 20, ~0u));
+      }
+      return outcome;
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kCancelled:
       outcome.code = CompletionCode::kDeadlineExceeded;
@@ -163,7 +174,6 @@ Outcome OutcomeFromStatus(const absl::Status& status) {
       break;
     case absl::StatusCode::kAborted:
       outcome.code = CompletionCode::kContextLost;
-      outcome.reason = CompletionReason::kDevice;
       break;
     case absl::StatusCode::kUnimplemented:
       outcome.code = CompletionCode::kUnimplemented;
@@ -171,6 +181,10 @@ Outcome OutcomeFromStatus(const absl::Status& status) {
     default:
       outcome.code = CompletionCode::kInternal;
       break;
+  }
+  if (std::optional<uint64_t> result = base::NumberOf(status, cuda::kResultNumber)) {
+    outcome.reason = CompletionReason::kDevice;
+    outcome.actual = *result;
   }
   return outcome;
 }

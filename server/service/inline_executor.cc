@@ -25,9 +25,11 @@ using channel::MemoryKind;
 
 absl::Duration Now() { return base::Clock::System().Now(); }
 
+absl::Status Cancelled() { return absl::CancelledError("cancelled by the caller"); }
+
 // Whether anybody still waits for the answer.
 absl::Status CheckCaller(const InlineExecutor::Call& call) {
-  if (call.cancelled()) return absl::CancelledError("cancelled by the caller");
+  if (call.cancelled()) return Cancelled();
   if (Now() >= call.deadline) return absl::DeadlineExceededError("the call's deadline has passed");
   return absl::OkStatus();
 }
@@ -97,17 +99,22 @@ class OneRun {
   }
 
   absl::Status WaitForOne() {
-    const absl::Duration give_up = std::min(Now() + kMaxWait, call_.deadline);
+    const absl::Duration start = Now(), give_up = std::min(start + kMaxWait, call_.deadline);
     absl::Status waited;
     do {
-      FUSIOND_RETURN_IF_ERROR(CheckCaller(call_));
+      if (call_.cancelled()) return Cancelled();
       waited = ring_->Wait(std::min(kLook, give_up - Now()));
     } while (absl::IsDeadlineExceeded(waited) && Now() < give_up);
+    if (absl::IsDeadlineExceeded(waited)) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "not done ", absl::FormatDuration(Now() - start), " after its launch: ", session_.peer(),
+          " is stopped, hung or busy; the launch is left to it"));
+    }
     FUSIOND_RETURN_IF_ERROR(waited);
     channel::CompletionEntry done;
     if (ring_->Reap({&done, 1}) != 1) return absl::InternalError("the worker answered nothing");
     device_ns_ = static_cast<int64_t>(done.device_ns);
-    return channel::ToStatus(done);
+    return ring_->StatusOf(done);
   }
 
   const InlineExecutor::Call& call_;
@@ -194,9 +201,11 @@ absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Call& call) {
         absl::StrCat("outputs: limit is ", kMaxOutputBytes, " bytes, are ", output_bytes));
   }
 
+  channel::ClientOptions options;
+  options.call_timeout = std::min(options.call_timeout, call.deadline - Now());
   FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd connection, connect_(call.identity));
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
-                           channel::SupervisorClient::Greet(std::move(connection)));
+                           channel::SupervisorClient::Greet(std::move(connection), options));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientSession> session,
                            supervisor.OpenDevice(call.device));
   FUSIOND_ASSIGN_OR_RETURN(channel::ClientSession::LoadedExecutable loaded, session->Load(digest));

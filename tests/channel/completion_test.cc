@@ -9,6 +9,7 @@ using ::fusiond::testing::IsOk;
 using ::fusiond::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CompletionTest, StatusNamesReasonIndexLimitAndActual) {
   Outcome outcome;
@@ -25,6 +26,42 @@ TEST(CompletionTest, StatusNamesReasonIndexLimitAndActual) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("beyond the buffer's end"), HasSubstr("index 2"),
                              HasSubstr("limit 4096"), HasSubstr("actual 5000"))));
+}
+
+TEST(CompletionTest, MemoryNamesNeedFreeAndTotalF45) {
+  Outcome outcome;
+  outcome.code = CompletionCode::kResourceExhausted;
+  outcome.reason = CompletionReason::kMemory;
+  outcome.index = 12;
+  outcome.limit = uint64_t{8} << 30;
+  outcome.actual = 5000;
+  CompletionEntry entry;
+  SetCompletion(7, 9, outcome, &entry);
+  EXPECT_THAT(ToStatus(entry),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       ::testing::Eq("out of memory: 5000 bytes needed, 12 MiB free of 8192")));
+  entry.actual = 0;  // unknown
+  EXPECT_THAT(ToStatus(entry), StatusIs(absl::StatusCode::kResourceExhausted,
+                                        ::testing::Eq("out of memory: 12 MiB free of 8192")));
+  entry.limit = 0;
+  EXPECT_THAT(ToStatus(entry),
+              StatusIs(absl::StatusCode::kResourceExhausted, ::testing::Eq("out of memory")));
+}
+
+// The code stands before the text wherever a status is printed.
+TEST(CompletionTest, TextSaysSomethingAndNotTheCodeAgain) {
+  CompletionEntry entry;
+  for (uint32_t code = 1; code <= static_cast<uint32_t>(CompletionCode::kDraining); ++code) {
+    for (uint32_t reason = 0; reason <= static_cast<uint32_t>(CompletionReason::kArguments);
+         ++reason) {
+      entry.code = code;
+      entry.reason = reason;
+      const absl::Status status = ToStatus(entry);
+      EXPECT_NE(status.message(), "");
+      EXPECT_THAT(std::string(status.message()),
+                  Not(HasSubstr(absl::StatusCodeToString(status.code()))));
+    }
+  }
 }
 
 TEST(CompletionTest, EveryCodeHasItsStatus) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/status_matchers.h"
 
 namespace fusiond::channel {
@@ -73,8 +74,9 @@ TEST(RegionTest, F38_OtherLayoutIsRefusedWithBothValues) {
   RegionHeader& header = worker.b.control->header;
   const RegionHeader original = header;
   header.abi_major = 9;
-  EXPECT_THAT(MapRegions(a, b, kGeometry).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("9.0")));
+  EXPECT_THAT(
+      MapRegions(a, b, kGeometry).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(absl::StrCat("9.", kAbiMinor))));
   header = original;
   header.completion_entry_bytes = 128;
   EXPECT_THAT(MapRegions(a, b, kGeometry).status(),

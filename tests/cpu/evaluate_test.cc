@@ -160,7 +160,8 @@ TEST_F(EvaluateTest, WrongInputsAreNamed) {
   EvaluateOptions options;
   options.max_bytes = 16;
   EXPECT_THAT(Evaluate(graph_, {Tensor(DType::kFloat, {2}, {1, 2})}, options),
-              StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("limit is 16")));
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       ::testing::HasSubstr("16 bytes needed, 0 free of 16")));
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ CHECK_FUNCTION(EventDestroy, cuEventDestroy);
 CHECK_FUNCTION(EventRecord, cuEventRecord);
 CHECK_FUNCTION(EventQuery, cuEventQuery);
 CHECK_FUNCTION(EventElapsedTime, cuEventElapsedTime);
+CHECK_FUNCTION(MemGetInfo, cuMemGetInfo);
 CHECK_FUNCTION(MemAlloc, cuMemAlloc);
 CHECK_FUNCTION(MemFree, cuMemFree);
 CHECK_FUNCTION(MemcpyHtoDAsync, cuMemcpyHtoDAsync);

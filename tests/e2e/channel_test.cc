@@ -27,6 +27,7 @@ using ::fusiond::testing::OpenDescriptors;
 using ::fusiond::testing::RunProgram;
 using ::fusiond::testing::StatusIs;
 using ::fusiond::testing::TestDaemon;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -89,12 +90,57 @@ TEST(ChannelTest, KilledWorkerIsContextLostAndAnotherTakesOver) {
   ASSERT_EQ(::kill(worker, SIGSTOP), 0);
   ASSERT_OK_AND_ASSIGN(const uint64_t number, ready.session->Launch(ready.add, ready.places(), {}));
   ASSERT_EQ(::kill(worker, SIGKILL), 0);
-  EXPECT_THAT(ready.session->Wait(number), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(ready.session->Wait(number),
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr(absl::StrCat("launch ", number, " of executable ",
+                                                    ready.add.digest.Hex().substr(0, 16))),
+                             HasSubstr(absl::StrCat("the worker of cpu, process ", worker)),
+                             HasSubstr("may have run"), HasSubstr("open another"))));
   EXPECT_THAT(ready.session->Load(base::Digest()), StatusIs(absl::StatusCode::kUnavailable));
   ASSERT_OK_AND_ASSIGN(Ready next, MakeReady(*client));
   EXPECT_NE(next.session->epoch(), ready.session->epoch());
   EXPECT_THAT(next.session->Run(next.add, next.places(), {}), IsOk());
   EXPECT_NE(WorkerPid(*client), worker);
+}
+
+// A worker that is stopped, as by a debugger, is waited for as long as the caller says; then the
+// error says who it is, and the session goes on when the worker does.
+TEST(ChannelTest, StoppedWorkerIsGivenUpAfterTheLimit) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  ASSERT_OK_AND_ASSIGN(Ready ready, MakeReady(*client));
+  const pid_t worker = WorkerPid(*client);
+  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  const std::string who = absl::StrCat("the worker of cpu, process ", worker, ", epoch ");
+  ASSERT_OK_AND_ASSIGN(const uint64_t number, ready.session->Launch(ready.add, ready.places(), {}));
+  EXPECT_THAT(
+      ready.session->Wait(number, absl::Milliseconds(50)),
+      StatusIs(absl::StatusCode::kDeadlineExceeded,
+               AllOf(HasSubstr(absl::StrCat("launch ", number)), HasSubstr("not done after 50ms"),
+                     HasSubstr(who), HasSubstr("the session stays usable"))));
+  // A request that is not answered ends its session.
+  client::SessionOptions options;
+  options.answer_limit = absl::Milliseconds(50);
+  EXPECT_THAT(client->OpenDevice("cpu", absl::ZeroDuration(), options),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       AllOf(HasSubstr("the worker of cpu"), HasSubstr("within 50ms"))));
+  const auto ran = RunProgram({testing::CtlProgram(), "--sockets", daemon.sockets(), "run",
+                               "tests/data/graphs/add_1k.fir", "--wait-limit", "0.05"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("the worker of cpu")));
+  ASSERT_EQ(::kill(worker, SIGCONT), 0);
+  EXPECT_THAT(ready.session->Wait(number), IsOk());
+  EXPECT_THAT(ready.session->Run(ready.add, ready.places(), {}), IsOk());
+}
+
+TEST(ChannelTest, ImpossibleWaitLimitsAreRefused) {
+  for (const char* wrong : {"nan", "inf", "0", "-1", "soon", "1e9"}) {
+    const auto ran = RunProgram({testing::CtlProgram(), "run", "tests/data/graphs/add_1k.fir",
+                                 absl::StrCat("--wait-limit=", wrong)});
+    EXPECT_EQ(ran.code, 2) << wrong;
+    EXPECT_THAT(ran.output, AllOf(HasSubstr("--wait-limit"), HasSubstr(wrong)));
+  }
 }
 
 TEST(ChannelTest, StoppedWorkerHoldsUpNobodyElse) {

@@ -5,6 +5,8 @@
 #include <bit>
 #include <functional>
 
+#include "runtime/base/status_numbers.h"
+#include "runtime/cuda/driver.h"
 #include "tests/executable/sample_executable.h"
 
 namespace fusiond::worker {
@@ -81,6 +83,21 @@ TEST(LaunchBindingTest, F32_HugeExtentsDoNotWrapAround) {
       BindLaunch(SampleExecutable(), 132, Memory(),
                  std::vector<int64_t>{int64_t{1} << 40, int64_t{1} << 40, 0}, bound);
   EXPECT_FALSE(outcome.ok());
+}
+
+TEST(LaunchBindingTest, OutcomesCarryTheNumbersOfTheirStatus) {
+  const channel::Outcome memory = OutcomeFromStatus(base::WithMemoryNeed(
+      absl::ResourceExhaustedError("workspace"), {3000, uint64_t{64} << 30, uint64_t{5} << 20}));
+  EXPECT_EQ(memory.code, channel::CompletionCode::kResourceExhausted);
+  EXPECT_EQ(memory.reason, CompletionReason::kMemory);
+  EXPECT_EQ(memory.actual, 3000u);
+  EXPECT_EQ(memory.limit, uint64_t{64} << 30);
+  EXPECT_EQ(memory.index, 5u);
+  const channel::Outcome device =
+      OutcomeFromStatus(base::WithNumber(absl::InternalError("launch"), cuda::kResultNumber, 701));
+  EXPECT_EQ(device.code, channel::CompletionCode::kInternal);
+  EXPECT_EQ(device.reason, CompletionReason::kDevice);
+  EXPECT_EQ(device.actual, 701u);
 }
 
 }  // namespace

@@ -1,0 +1,177 @@
+// The CUDA device behind a worker's loop, on a driver that fails as told.
+#include "runtime/worker/cuda_device.h"
+
+#include <sys/eventfd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "runtime/channel/client_session.h"
+#include "runtime/channel/socket.h"
+#include "runtime/channel/supervisor_connection.h"
+#include "runtime/channel/worker_loop.h"
+#include "tests/cuda/fake_driver.h"
+#include "tests/executable/sample_executable.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond::worker {
+namespace {
+
+using channel::MemoryKind;
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr size_t kTotal = size_t{8} << 20, kFree = size_t{3} << 20;
+
+// A Hopper card with memory enough for tensors and none for a workspace.
+class FakeGpu : public cuda::FakeDriver {
+ public:
+  FakeGpu() {
+    cuda::Driver& d = table();
+    using namespace cuda;
+    d.DeviceGetCount = [](int* count) { return *count = 1, kSuccess; };
+    d.DeviceGet = [](CUdevice* device, int) { return *device = 0, kSuccess; };
+    d.DeviceGetName = [](char* name, int, CUdevice) {
+      return std::strcpy(name, "NVIDIA H200"), kSuccess;
+    };
+    d.DeviceGetUuid = [](CUuuid* uuid, CUdevice) { return *uuid = {}, kSuccess; };
+    d.DeviceGetAttribute = [](int* value, int attribute, CUdevice) {
+      *value = attribute == kAttributeCcMajor ? 9 : attribute == kAttributeCcMinor ? 0 : 1;
+      return kSuccess;
+    };
+    d.DeviceTotalMem = [](size_t* bytes, CUdevice) { return *bytes = kTotal, kSuccess; };
+    d.PrimaryCtxRetain = [](CUcontext*, CUdevice) { return kSuccess; };
+    d.PrimaryCtxRelease = [](CUdevice) { return kSuccess; };
+    d.CtxSetCurrent = [](CUcontext) { return kSuccess; };
+    d.StreamCreate = [](CUstream*, unsigned) { return kSuccess; };
+    d.StreamDestroy = [](CUstream) { return kSuccess; };
+    d.StreamSynchronize = [](CUstream) { return kSuccess; };
+    d.EventCreate = [](CUevent*, unsigned) { return kSuccess; };
+    d.EventDestroy = [](CUevent) { return kSuccess; };
+    d.EventRecord = [](CUevent, CUstream) { return kSuccess; };
+    d.EventQuery = [](CUevent) { return kSuccess; };
+    d.MemGetInfo = [](size_t* free, size_t* total) {
+      return *free = kFree, *total = kTotal, kSuccess;
+    };
+    d.MemAlloc = [](CUdeviceptr*, size_t) { return kOutOfMemory; };
+    d.MemCreate = [](CUmemGenericAllocationHandle*, size_t bytes, const CUmemAllocationProp*,
+                     unsigned long long) { return bytes > kFree ? kOutOfMemory : kSuccess; };
+    d.MemRelease = [](CUmemGenericAllocationHandle) { return kSuccess; };
+    d.MemAddressReserve = [](CUdeviceptr* address, size_t, size_t, CUdeviceptr,
+                             unsigned long long) { return *address = 1 << 21, kSuccess; };
+    d.MemAddressFree = [](CUdeviceptr, size_t) { return kSuccess; };
+    d.MemMap = [](CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long) {
+      return kSuccess;
+    };
+    d.MemUnmap = [](CUdeviceptr, size_t) { return kSuccess; };
+    d.MemSetAccess = [](CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) { return kSuccess; };
+    d.MemExportToShareableHandle = [](void* fd, CUmemGenericAllocationHandle, int,
+                                      unsigned long long) {
+      return *static_cast<int*>(fd) = ::eventfd(0, EFD_CLOEXEC), kSuccess;
+    };
+  }
+};
+
+// Gives one executable for every digest.
+class FakeSource : public ExecutableSource {
+ public:
+  void Fetch(const base::Digest&, Callback done) override {
+    executable::Executable sample = executable::SampleExecutable();
+    sample.steps.pop_back();   // a host's
+    sample.guards.pop_back();  // all buffers of the fake lie at one address
+    done(std::move(sample));
+  }
+};
+
+class CudaDeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(auto pair, channel::SocketPair());
+    ASSERT_OK_AND_ASSIGN(
+        device_, CudaDevice::Create(gpu_.driver(), cuda::UuidToString({}), &source_,
+                                    [this](absl::Status why) { loop_->Lose(std::move(why)); }));
+    ASSERT_OK_AND_ASSIGN(loop_, channel::WorkerLoop::Create(device_.get(), {}));
+    ASSERT_THAT(loop_->AddConnection(std::move(pair.second), {}), IsOk());
+    ASSERT_OK_AND_ASSIGN(const channel::ReceivedMessage opened,
+                         channel::ReceiveMessage(pair.first.get(), absl::Minutes(1)));
+    ASSERT_OK_AND_ASSIGN(const channel::OpenDeviceReply reply,
+                         channel::DecodeReply<channel::OpenDeviceReply>(opened));
+    session_ = std::make_unique<channel::ClientSession>(
+        std::make_shared<channel::ClientConnection>(std::move(pair.first), absl::Minutes(1),
+                                                    "the worker"),
+        channel::Negotiated(), reply);
+    thread_ = std::thread([this] { ended_ = loop_->Run(); });
+  }
+  void TearDown() override {
+    session_.reset();
+    loop_->Stop();
+    thread_.join();
+    loop_.reset();
+  }
+
+  // Launches the sample once, and how that ended.
+  absl::Status LaunchOnce() {
+    FUSIOND_ASSIGN_OR_RETURN(auto ring, session_->OpenRing());
+    FUSIOND_ASSIGN_OR_RETURN(auto loaded, session_->Load(base::Sha256("sample")));
+    FUSIOND_ASSIGN_OR_RETURN(auto x, session_->Allocate(1 << 20, MemoryKind::kDevice));
+    const channel::TensorArgument tensors[] = {{x.handle, 0}, {x.handle, 4096}};
+    const int64_t extents[] = {4, 16, 0};
+    channel::LaunchCommand command;
+    command.executable = loaded.handle;
+    command.tensors = tensors;
+    command.extents = extents;
+    FUSIOND_RETURN_IF_ERROR(ring->Launch(command));
+    FUSIOND_RETURN_IF_ERROR(ring->Wait(absl::Minutes(1)));
+    channel::CompletionEntry done;
+    EXPECT_EQ(ring->Reap({&done, 1}), 1u);
+    return ring->StatusOf(done);
+  }
+
+  FakeGpu gpu_;
+  FakeSource source_;
+  std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<channel::WorkerLoop> loop_;
+  std::unique_ptr<channel::ClientSession> session_;
+  std::thread thread_;
+  absl::Status ended_;
+};
+
+TEST_F(CudaDeviceTest, OutOfMemoryNamesNeedFreeAndTotalF45) {
+  EXPECT_THAT(session_->Allocate(5 << 20, MemoryKind::kDevice),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("6291456 bytes needed, 3145728 free of 8388608")));
+  // The sample's workspace is 4096 bytes.
+  EXPECT_THAT(LaunchOnce(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                     HasSubstr("4096 bytes needed, 3 MiB free of 8")));
+  gpu_.table().MemAlloc = [](cuda::CUdeviceptr* address, size_t) {
+    return *address = 4096, cuda::kSuccess;
+  };
+  gpu_.table().MemFree = [](cuda::CUdeviceptr) { return cuda::kSuccess; };
+  gpu_.table().EventElapsedTime = [](float*, cuda::CUevent, cuda::CUevent) {
+    return cuda::kSuccess;
+  };
+  gpu_.parameter_count = 0;
+  EXPECT_THAT(LaunchOnce(), IsOk());  // the context stays
+}
+
+TEST_F(CudaDeviceTest, LostContextNamesDriversErrorAndExecutableF42) {
+  gpu_.table().MemAlloc = [](cuda::CUdeviceptr* address, size_t) {
+    return *address = 4096, cuda::kSuccess;
+  };
+  gpu_.table().MemFree = [](cuda::CUdeviceptr) { return cuda::kSuccess; };
+  gpu_.table().EventQuery = [](cuda::CUevent) { return cuda::kIllegalAddress; };
+  EXPECT_THAT(LaunchOnce(), StatusIs(absl::StatusCode::kAborted,
+                                     AllOf(HasSubstr("CONTEXT_LOST: device error 700"),
+                                           HasSubstr("the worker"), HasSubstr("open another"))));
+  thread_.join();
+  EXPECT_THAT(
+      ended_,
+      StatusIs(absl::StatusCode::kAborted,
+               HasSubstr(absl::StrCat("running: executable ", base::Sha256("sample").Hex()))));
+  thread_ = std::thread([] {});
+}
+
+}  // namespace
+}  // namespace fusiond::worker
