@@ -6,6 +6,7 @@
 #   FOLDER/fusiond, fusionctl …   the programs, stripped; with --with-tests also the GPU tests and benchmarks
 #   FOLDER/lib/                   every shared library they need except glibc's; found through DT_RPATH $ORIGIN/lib
 #   FOLDER/demo.sh, lib.sh, tests/data/graphs/, with --with-tests also the other graphs that tests read
+#   FOLDER/systemd/               the unit of the system service, and how to install it
 #   FOLDER/COMMIT                 what it was made from
 #
 # NVRTC and the CUDA driver are not in it: they are opened at run time, and a GPU host has its own.
@@ -58,7 +59,8 @@ while read -r name path; do
 done < <(libraries_of "${programs[@]}")
 cp deploy/lib.sh "$work/"
 git describe --match= --always --abbrev=40 --dirty >"$work/COMMIT" 2>/dev/null || echo unknown >"$work/COMMIT"
-[ ! -e deploy/demo.sh ] || cp deploy/demo.sh "$work/"
+cp deploy/demo.sh "$work/"
+cp -r deploy/systemd "$work/"
 mkdir -p "$work/tests/data"
 cp -r tests/data/graphs "$work/tests/data/"
 [ "$preset" = release ] || cp -r tests/data/kernel_counts "$work/tests/data/"
