@@ -57,10 +57,11 @@ fuzz() {
 }
 
 say "packages and NVRTC"
-install_packages run test
+install_packages run test ${nightly:+nightly}
 install_nvrtc
 command -v ctest >/dev/null || { warn "no ctest: nothing can be tested"; exit 1; }
 
+[ -z "$nightly" ] || say "nightly: all cases of tests that sample theirs, tests labelled slow, clang-tidy, a minute of each fuzz target"
 say "logs of the stages: build/ci"
 stage build-asan build asan
 stage build-tsan build tsan tsan_tests
