@@ -14,9 +14,9 @@ namespace {
 template <typename Call, typename Print>
 int Show(const Common& common, Call call, Print print) {
   auto client = Connect(common);
-  if (!client.ok()) return Fail(client.status());
+  if (!client.ok()) return Fail(common, client.status());
   auto response = call(**client);
-  if (!response.ok()) return Fail(response.status());
+  if (!response.ok()) return Fail(common, response.status());
   if (common.json) {
     PrintJson(*response);
   } else {
@@ -103,12 +103,12 @@ int CacheStats(const Common& common) {
 
 int CacheList(const Common& common, uint32_t limit) {
   auto client = Connect(common);
-  if (!client.ok()) return Fail(client.status());
+  if (!client.ok()) return Fail(common, client.status());
   v1::CacheListRequest request;
   for (uint32_t listed = 0; listed < limit;) {
     request.set_page_size(std::min<uint32_t>(limit - listed, 1000));
     absl::StatusOr<v1::CacheListResponse> page = (*client)->CacheList(request);
-    if (!page.ok()) return Fail(page.status());
+    if (!page.ok()) return Fail(common, page.status());
     if (common.json) PrintJson(*page);
     for (const v1::CacheListResponse::Entry& e : page->entries()) {
       ++listed;
@@ -129,7 +129,7 @@ int CacheEvict(const Common& common, const std::string& key, bool all) {
     request.set_all(true);
   } else {
     absl::StatusOr<base::Digest> digest = base::DigestFromHex(key);
-    if (!digest.ok()) return FailUsage(digest.status());
+    if (!digest.ok()) return Fail(common, WrongUsage(digest.status()));
     request.set_key(digest->View().data(), digest->View().size());
   }
   return Show(

@@ -20,7 +20,8 @@ absl::StatusOr<std::vector<HostArray>> RunLocally(const executable::Executable& 
   FUSIOND_ASSIGN_OR_RETURN(const cuda::Driver* driver, cuda::Driver::Open(driver_path));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::LocalContext> context,
                            client::LocalContext::Open(*driver, executable.arch));
-  report.device = absl::StrCat(context->device().uuid, ", this process");
+  report.device = context->device().uuid;
+  report.local = true;
   FUSIOND_ASSIGN_OR_RETURN(
       std::unique_ptr<client::LocalExecutable> loaded,
       client::LocalExecutable::Load(*driver, executable, context->device().info.sm_count));

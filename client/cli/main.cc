@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cc/paths.h"
 #include "client/cli/commands.h"
+#include "client/cli/support.h"
 
 namespace fusiond::cli {
 namespace {
+
+constexpr char kAbout[] =
+    "fusionctl: talks to a fusiond daemon.\n"
+    "Exit codes: 0 done; 1 refused or failed; 2 wrong usage, or a file that cannot be used; 3 no "
+    "daemon answers; 4 a check failed. Errors go to stderr and, with --json, as an object to "
+    "stdout.";
 
 // "math=strict" → {"math", "strict"}
 std::map<std::string, std::string> ParseOptions(const std::vector<std::string>& entries) {
@@ -32,133 +41,185 @@ CLI::Validator Seconds() {
   return CLI::Validator(check, "SECONDS");
 }
 
-void AddGraph(CLI::App& command, GraphArguments& graph, std::vector<std::string>& options) {
-  command.add_option("graph", graph.file, "graph file (.fir), - for standard input")->required();
-  command
-      .add_option("--extents", graph.extents,
-                  "extents of each input in order, as 2048x8192; - keeps what the graph says")
-      ->delimiter(',');
-  command
-      .add_option("--target", graph.target,
-                  "cpu, an arch (sm_90a), a profile (h200) or a device UUID")
-      ->capture_default_str();
-  command.add_option("--option,-o", options,
-                     "compile option NAME=VALUE: math=strict|default|fast, …");
+// A flag that takes one value each time it stands, or several between commas; never the words
+// behind them.
+CLI::Option* AddList(CLI::App& command, const std::string& flag, std::vector<std::string>& list,
+                     const std::string& help) {
+  return command.add_option(flag, list, help)->allow_extra_args(false);
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app{
-      "fusionctl: talks to a fusiond daemon.\nExit codes: 0 done, 1 refused or failed, 2 wrong "
-      "usage, "
-      "3 no daemon, 4 a check failed."};
-  app.require_subcommand(1);
-  Common common;
-  common.sockets = client::DefaultSocketFolder();
-  app.add_option("--sockets", common.sockets, "folder with control.sock and channel.sock")
-      ->capture_default_str();
-  app.add_flag("--json", common.json, "print JSON");
-  app.fallthrough();
-
-  std::function<int()> run;
-  GraphArguments graph;
-  std::vector<std::string> options;
-
-  CLI::App* compile = app.add_subcommand("compile", "compile a graph, or find it in the cache");
-  AddGraph(*compile, graph, options);
-  std::string output;
-  compile->add_option("--output", output,
-                      "write the executable (fusiond.v1.Executable) to this file");
-  compile->callback([&] {
-    graph.options = ParseOptions(options);
-    run = [&] { return Compile(common, graph, !output.empty(), output); };
-  });
-
-  CLI::App* launch = app.add_subcommand("run", "run a graph on random inputs");
-  RunArguments arguments;
-  AddGraph(*launch, arguments.graph, options);
-  launch->add_option("--device", arguments.device,
-                     "cpu or a device UUID; default: the first of the target's arch");
-  launch->add_flag("--local", arguments.local,
-                   "launch in this process from a lease instead of in a worker");
-  launch->add_flag("--check", arguments.check, "compare with the CPU device in double precision");
-  launch->add_option("--seed", arguments.seed, "of the random inputs; 0 = a fresh one, printed");
-  launch->add_option("--repeat", arguments.repeat, "launches")->check(CLI::Range(1, 1000000));
-  launch
-      ->add_option("--wait-limit", arguments.wait_limit_s,
-                   "seconds that the worker may take for one launch, copy or request")
-      ->check(Seconds())
-      ->capture_default_str();
-  launch->add_option("--driver", arguments.driver, "libcuda for --local");
-  launch->callback([&] {
-    arguments.graph.options = ParseOptions(options);
-    run = [&] { return Run(common, arguments); };
-  });
-
-  CLI::App* warm =
-      app.add_subcommand("warm", "compile many graphs for many targets at low priority");
-  std::vector<std::string> files, targets;
-  warm->add_option("graphs", files, "graph files; extents after a colon: norm.fir:2048x8192,8192")
-      ->required();
-  warm->add_option("--target", targets, "targets; each graph is compiled for each")
-      ->required()
-      ->delimiter(',');
-  warm->add_option("--option,-o", options, "compile option NAME=VALUE");
-  warm->callback(
-      [&] { run = [&] { return Warm(common, files, targets, ParseOptions(options)); }; });
-
-  CLI::App* explain =
-      app.add_subcommand("explain", "say how a request is keyed and why it hits or misses");
-  AddGraph(*explain, graph, options);
-  explain->callback([&] {
-    graph.options = ParseOptions(options);
-    run = [&] { return Explain(common, graph); };
-  });
-
-  CLI::App* artifacts =
-      app.add_subcommand("artifacts", "canonical IR, schedule, CUDA text, PTX of a graph");
-  AddGraph(*artifacts, graph, options);
-  std::vector<std::string> kinds;
-  std::string folder;
-  artifacts->add_option("--kind", kinds, "ir, schedule, cuda, ptx, sass, explanation; default all")
-      ->delimiter(',');
-  artifacts->add_option("--folder", folder, "write files here instead of printing");
-  artifacts->callback([&] {
-    graph.options = ParseOptions(options);
-    run = [&] { return Artifacts(common, graph, kinds, folder); };
-  });
-
-  app.add_subcommand("status", "state of the daemon")->callback([&] {
-    run = [&] { return Status(common); };
-  });
-  app.add_subcommand("devices", "devices of the daemon's host")->callback([&] {
-    run = [&] { return Devices(common); };
-  });
-
-  CLI::App* cache = app.add_subcommand("cache", "the kernel cache");
-  cache->require_subcommand(1);
-  cache->add_subcommand("stats", "figures")->callback([&] {
-    run = [&] { return CacheStats(common); };
-  });
-  CLI::App* list = cache->add_subcommand("list", "entries in order of key");
-  uint32_t limit = 100;
-  list->add_option("--limit", limit, "entries at most")->capture_default_str();
-  list->callback([&] { run = [&] { return CacheList(common, limit); }; });
-  CLI::App* evict = cache->add_subcommand("evict", "remove entries (administrator)");
-  std::string key;
-  bool all = false;
-  CLI::Option* by_key = evict->add_option("key", key, "request key, 64 hexadecimal digits");
-  evict->add_flag("--all", all, "everything that is not leased")->excludes(by_key);
-  evict->callback([&] { run = [&] { return CacheEvict(common, key, all); }; });
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+class CommandLine {
+ public:
+  CommandLine() {
+    common_.sockets = client::DefaultSocketFolder();
+    app_.require_subcommand(1);
+    app_.add_option("--sockets", common_.sockets, "folder with control.sock and channel.sock")
+        ->capture_default_str();
+    app_.add_flag("--json", common_.json, "print JSON");
+    app_.fallthrough();
+    AddCompile();
+    AddRun();
+    AddWarm();
+    AddExplain();
+    AddArtifacts();
+    AddCommand(app_, "status", "state of the daemon", [this] { return Status(common_); });
+    AddCommand(app_, "devices", "devices of the daemon's host",
+               [this] { return Devices(common_); });
+    AddCache();
   }
-  return run();
-}
+
+  int Main(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+      return app_.exit(help);
+    } catch (const CLI::ParseError& error) {
+      common_.json = std::find(argv, argv + argc, std::string("--json")) != argv + argc;
+      // CLI11 misses what must be there before it looks at the words that it does not know.
+      const std::vector<std::string> unknown = app_.remaining(true);
+      const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+      const std::string what = missing && !unknown.empty()
+                                   ? absl::StrCat("'", unknown[0], "' is not known here")
+                                   : error.what();
+      return Fail(common_, WrongUsage(absl::InvalidArgumentError(
+                               absl::StrCat(what, "; --help lists what there is"))));
+    }
+    return run_();
+  }
+
+ private:
+  CLI::App& AddCommand(CLI::App& parent, const std::string& name, const std::string& help,
+                       std::function<int()> run) {
+    CLI::App& command = *parent.add_subcommand(name, help);
+    command.callback([this, run = std::move(run)] {
+      graph_.options = ParseOptions(options_);
+      run_ = run;
+    });
+    return command;
+  }
+
+  void AddOptions(CLI::App& command) {
+    AddList(command, "--option,-o", options_,
+            "compile option NAME=VALUE: math=strict|default|fast, excess_precision=true|false, "
+            "precision=native|double (cpu)");
+  }
+
+  void AddGraph(CLI::App& command) {
+    command.add_option("graph", graph_.file, "graph file (.fir), - for standard input")->required();
+    command.add_option("--extents", graph_.extents,
+                       "extents of each input in order, as 2048x8192,-,8192; - keeps what the "
+                       "graph says, as for a scalar");
+    command
+        .add_option("--target", graph_.target,
+                    "cpu, an arch (sm_90a), a profile (h200) or a device UUID")
+        ->capture_default_str();
+    AddOptions(command);
+  }
+
+  void AddCompile() {
+    CLI::App& command = AddCommand(app_, "compile", "compile a graph, or find it in the cache",
+                                   [this] { return Compile(common_, graph_, output_); });
+    AddGraph(command);
+    command.add_option("--output", output_,
+                       "write the executable (fusiond.v1.Executable) to this file");
+  }
+
+  void AddRun() {
+    CLI::App& command = AddCommand(app_, "run", "run a graph on random or given inputs", [this] {
+      arguments_.graph = graph_;
+      return Run(common_, arguments_);
+    });
+    AddGraph(command);
+    AddList(command, "--input", arguments_.inputs,
+            "INDEX=VALUE: the scalar, or every element of the tensor, is VALUE; INDEX=@FILE: its "
+            "elements, from a .npy file or row-major without a header. Other inputs are random: "
+            "floats normal, integers in [-8, 8]; one number alone in [0.5, 1.5) or [1, 8]");
+    CLI::Option* device =
+        command.add_option("--device", arguments_.device,
+                           "cpu or a device UUID; default: the first of the target's arch");
+    CLI::Option* local = command.add_flag(
+        "--local", arguments_.local, "launch in this process from a lease instead of in a worker");
+    local->excludes(device);
+    command.add_flag("--check", arguments_.check,
+                     "compare with the CPU device in double precision");
+    command.add_option("--seed", arguments_.seed, "of the random inputs; 0 = a fresh one, printed");
+    command.add_option("--repeat", arguments_.repeat, "launches")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+    command
+        .add_option("--wait-limit", arguments_.wait_limit_s,
+                    "seconds that the worker may take for one launch, copy or request")
+        ->check(Seconds())
+        ->capture_default_str();
+    command.add_option("--driver", arguments_.driver, "libcuda for --local")->needs(local);
+  }
+
+  void AddWarm() {
+    CLI::App& command = AddCommand(
+        app_, "warm",
+        "compile many graphs for many targets at low priority; a bad one stops no other", [this] {
+          warm_.options = graph_.options;
+          return Warm(common_, warm_);
+        });
+    command
+        .add_option("graphs", warm_.files,
+                    "graph files, each with its own extents behind a colon if need be: "
+                    "norm.fir:2048x8192,8192")
+        ->required();
+    command.add_option(
+        "--extents", warm_.extents,
+        "extents of the inputs of every graph that leaves some open and has none behind a "
+        "colon");
+    AddList(command, "--target", warm_.targets, "targets; each graph is compiled for each")
+        ->required()
+        ->delimiter(',');
+    AddOptions(command);
+  }
+
+  void AddExplain() {
+    AddGraph(AddCommand(app_, "explain", "say how a request is keyed and why it hits or misses",
+                        [this] { return Explain(common_, graph_); }));
+  }
+
+  void AddArtifacts() {
+    CLI::App& command =
+        AddCommand(app_, "artifacts", "canonical IR, schedule, CUDA text, PTX of a graph",
+                   [this] { return Artifacts(common_, graph_, kinds_, output_); });
+    AddGraph(command);
+    AddList(command, "--kind", kinds_, "ir, schedule, explanation, cuda, ptx; default: all")
+        ->delimiter(',');
+    command.add_option("--folder", output_, "write files here instead of printing");
+  }
+
+  void AddCache() {
+    CLI::App& cache = *app_.add_subcommand("cache", "the kernel cache");
+    cache.require_subcommand(1);
+    AddCommand(cache, "stats", "figures", [this] { return CacheStats(common_); });
+    AddCommand(cache, "list", "entries in order of key",
+               [this] { return CacheList(common_, limit_); })
+        .add_option("--limit", limit_, "entries at most")
+        ->capture_default_str();
+    CLI::App& evict = AddCommand(cache, "evict", "remove entries (administrator)",
+                                 [this] { return CacheEvict(common_, key_, all_); });
+    CLI::Option* key =
+        evict.add_option("key", key_, "request key, or its first digits where no other has them");
+    evict.add_flag("--all", all_, "everything that is not leased")->excludes(key);
+  }
+
+  CLI::App app_{kAbout};
+  Common common_;
+  GraphArguments graph_;
+  RunArguments arguments_;
+  WarmArguments warm_;
+  std::vector<std::string> options_, kinds_;
+  std::string output_;  // file, or folder
+  std::string key_;
+  bool all_ = false;
+  uint32_t limit_ = 100;
+  std::function<int()> run_;  // the command that the line names
+};
 
 }  // namespace
 }  // namespace fusiond::cli
 
-int main(int argc, char** argv) { return fusiond::cli::Main(argc, argv); }
+int main(int argc, char** argv) { return fusiond::cli::CommandLine().Main(argc, argv); }

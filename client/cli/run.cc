@@ -1,5 +1,5 @@
-// fusionctl run: random inputs, a launch through the channel or in this process, and a comparison
-// with the CPU device.
+// fusionctl run: inputs, a launch through the channel or in this process, and a comparison with the
+// CPU device.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/inputs.h"
+#include "client/cli/json.h"
 #include "client/cli/local_run.h"
 #include "client/cli/support.h"
 #include "client/cli/tensors.h"
@@ -108,7 +110,7 @@ absl::StatusOr<std::vector<HostArray>> RunOnce(client::Client& client, const Loa
                                           arguments.graph.options));
   FUSIOND_ASSIGN_OR_RETURN(executable::Executable executable,
                            client.Lease(fusion.executable_digest));
-  report.source = SourceName(fusion.response.source());
+  report.source = fusion.response.source();
   report.arch = executable.arch;
   if (arguments.local)
     return RunLocally(executable, inputs, arguments.driver, arguments.repeat, report);
@@ -125,52 +127,90 @@ absl::StatusOr<std::vector<HostArray>> RunOnce(client::Client& client, const Loa
                      report);
 }
 
+// How the executable came to this run.
+const char* Origin(v1::Source source) {
+  switch (source) {
+    case v1::COMPILED:
+      return "compiled now";
+    case v1::MEMORY:
+      return "from the daemon's memory";
+    case v1::DISK:
+      return "from disk";
+    case v1::REMOTE:
+      return "from the remote cache";
+    default:
+      return "of unknown origin";
+  }
+}
+
+// As ToJson lays it out.
+void PrintReportAsJson(const RunReport& report, int64_t median, uint64_t seed,
+                       const std::vector<Comparison>& comparisons) {
+  std::cout << "{\n  \"arch\": " << JsonString(report.arch)
+            << ",\n  \"device\": " << JsonString(report.device)
+            << ",\n  \"local\": " << (report.local ? "true" : "false")
+            << ",\n  \"source\": " << JsonString(v1::Source_Name(report.source))
+            << ",\n  \"seed\": " << seed << ",\n  \"launches\": " << report.device_times.size()
+            << ",\n  \"median_device_ns\": " << median << ",\n  \"checks\": [";
+  for (size_t i = 0; i < comparisons.size(); ++i) {
+    std::cout << (i > 0 ? "," : "") << "\n    {\"elements\": " << comparisons[i].elements
+              << ", \"off\": " << comparisons[i].off
+              << ", \"worst\": " << JsonNumber(comparisons[i].worst) << "}";
+  }
+  std::cout << (comparisons.empty() ? "]\n}" : "\n  ]\n}") << std::endl;
+}
+
 void PrintReport(const Common& common, const RunReport& report, uint64_t seed,
                  const std::vector<Comparison>& comparisons) {
   std::vector<absl::Duration> times = report.device_times;
   std::sort(times.begin(), times.end());
   const int64_t median = absl::ToInt64Nanoseconds(times[times.size() / 2]);
-  if (common.json) {
-    std::cout << "{\"arch\": \"" << report.arch << "\", \"device\": \"" << report.device
-              << "\", \"source\": \"" << report.source << "\", \"seed\": " << seed
-              << ", \"launches\": " << times.size() << ", \"median_device_ns\": " << median
-              << ", \"outputs\": [";
-    for (size_t i = 0; i < comparisons.size(); ++i) {
-      std::cout << (i > 0 ? ", " : "")
-                << "{\"worst\": " << absl::StrFormat("%.3g", comparisons[i].worst)
-                << ", \"off\": " << comparisons[i].off
-                << ", \"elements\": " << comparisons[i].elements << "}";
-    }
-    std::cout << "]}" << std::endl;
-    return;
-  }
-  std::cout << "arch      " << report.arch << " on " << report.device << " (executable from "
-            << report.source << ")\n"
+  if (common.json) return PrintReportAsJson(report, median, seed, comparisons);
+  std::cout << "arch      " << report.arch << " on " << report.device
+            << (report.local ? ", in this process" : "") << "; executable " << Origin(report.source)
+            << "\n"
             << "seed      " << seed << "\n"
             << "launches  " << times.size() << ", median " << Duration(median)
             << " on the device\n";
   for (size_t i = 0; i < comparisons.size(); ++i) {
     const Comparison& c = comparisons[i];
-    std::cout << "output " << i << "  " << c.elements - c.off << " of " << c.elements
+    std::cout << "output " << i << "  " << c.elements - c.off << " of "
+              << Counted(c.elements, "element")
               << absl::StrFormat(" within tolerance, worst at %.2f of it", c.worst) << "\n";
   }
+}
+
+// Flags that contradict each other, and --input.
+absl::StatusOr<std::vector<InputSetting>> CheckArguments(const RunArguments& arguments) {
+  if (arguments.local && arguments.graph.target == "cpu") {
+    return absl::InvalidArgumentError(
+        "--local launches on a GPU from this process; arch cpu runs in the daemon's worker: leave "
+        "--local out, or name a GPU's --target");
+  }
+  std::vector<InputSetting> settings;
+  for (const std::string& text : arguments.inputs) {
+    FUSIOND_ASSIGN_OR_RETURN(settings.emplace_back(), ParseInputSetting(text));
+  }
+  return settings;
 }
 
 }  // namespace
 
 int Run(const Common& common, const RunArguments& arguments) {
+  const absl::StatusOr<std::vector<InputSetting>> settings = CheckArguments(arguments);
+  if (!settings.ok()) return Fail(common, WrongUsage(settings.status()));
   absl::StatusOr<LoadedGraph> loaded = LoadGraph(arguments.graph);
-  if (!loaded.ok()) return FailUsage(loaded.status());
-  auto client = Connect(common);
-  if (!client.ok()) return Fail(client.status());
+  if (!loaded.ok()) return Fail(common, loaded.status());
   const uint64_t seed = arguments.seed != 0 ? arguments.seed : std::random_device()();
   const absl::StatusOr<std::vector<HostArray>> inputs =
-      RandomInputs(loaded->graph, loaded->layouts, seed);
-  if (!inputs.ok()) return Fail(inputs.status());
+      MakeInputs(loaded->graph, loaded->layouts, *settings, seed);
+  if (!inputs.ok()) return Fail(common, inputs.status());
+  auto client = Connect(common);
+  if (!client.ok()) return Fail(common, client.status());
   RunReport report;
   absl::StatusOr<std::vector<HostArray>> outputs =
       RunOnce(**client, *loaded, arguments, *inputs, report);
-  if (!outputs.ok()) return Fail(outputs.status());
+  if (!outputs.ok()) return Fail(common, outputs.status());
   std::vector<Comparison> comparisons;
   bool all_good = true;
   if (arguments.check) {
@@ -183,7 +223,7 @@ int Run(const Common& common, const RunArguments& arguments) {
     RunReport unused;
     absl::StatusOr<std::vector<HostArray>> expected =
         RunOnce(**client, *loaded, reference, *inputs, unused);
-    if (!expected.ok()) return Fail(expected.status());
+    if (!expected.ok()) return Fail(common, expected.status());
     for (size_t i = 0; i < outputs->size(); ++i) {
       comparisons.push_back(Compare((*outputs)[i], (*expected)[i]));
       all_good = all_good && comparisons.back().off == 0;

@@ -1,37 +1,23 @@
 #include "client/cli/support.h"
 
-#include <google/protobuf/util/json_util.h>
-
-#include <cstdio>
+#include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
+#include "client/cli/json.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/file.h"
-#include "runtime/base/status_macros.h"
 
 namespace fusiond::cli {
 namespace {
 
-absl::StatusOr<std::vector<int64_t>> ParseExtents(const std::string& text, size_t input) {
-  std::vector<int64_t> extents;
-  if (text == "-" || text.empty()) return extents;
-  for (absl::string_view part : absl::StrSplit(text, 'x')) {
-    int64_t extent;
-    if (!absl::SimpleAtoi(part, &extent) || extent < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--extents: input ", input, ": '", text, "' is not of the form 2048x8192"));
-    }
-    extents.push_back(extent);
-  }
-  return extents;
-}
+constexpr char kUsageMark[] = "fusionctl/usage";
 
 // Row-major in the order in which the input's dims are stored.
 std::vector<int64_t> Strides(const ir::Graph& graph, ir::ValueId input,
@@ -58,15 +44,23 @@ std::vector<int64_t> Strides(const ir::Graph& graph, ir::ValueId input,
 
 }  // namespace
 
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "fusionctl: %s\n",
-               status.ToString(absl::StatusToStringMode::kWithNoExtraData).c_str());
-  return absl::IsUnavailable(status) ? kExitNoDaemon : kExitFailed;
+absl::Status WrongUsage(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kUsageMark, absl::Cord());
+  return status;
 }
 
-int FailUsage(const absl::Status& status) {
-  std::fprintf(stderr, "fusionctl: %s\n", std::string(status.message()).c_str());
-  return kExitUsage;
+int Fail(const Common& common, const absl::Status& status) {
+  const int exit_code = status.GetPayload(kUsageMark) ? kExitUsage
+                        : absl::IsUnavailable(status) ? kExitNoDaemon
+                                                      : kExitFailed;
+  std::cerr << "fusionctl: " << status.ToString(absl::StatusToStringMode::kWithNoExtraData)
+            << std::endl;
+  if (common.json) {
+    std::cout << "{\"error\": {\"code\": " << JsonString(absl::StatusCodeToString(status.code()))
+              << ", \"message\": " << JsonString(status.message())
+              << ", \"exit_code\": " << exit_code << "}}" << std::endl;
+  }
+  return exit_code;
 }
 
 absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Common& common) {
@@ -78,54 +72,38 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
   if (arguments.file == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   } else {
-    FUSIOND_ASSIGN_OR_RETURN(text, base::ReadFile(arguments.file));
+    absl::StatusOr<std::string> read = base::ReadFile(arguments.file);
+    if (!read.ok()) return WrongUsage(read.status());
+    text = *std::move(read);
   }
   absl::StatusOr<ir::Graph> graph = ir::Parse(text);
   if (!graph.ok()) {
     return absl::Status(graph.status().code(),
                         absl::StrCat(arguments.file, ":", graph.status().message()));
   }
-  LoadedGraph loaded{*std::move(graph), {}};
-  if (arguments.extents.size() > loaded.graph.inputs().size()) {
-    return absl::InvalidArgumentError(absl::StrCat("--extents: the graph has ",
-                                                   loaded.graph.inputs().size(), " inputs, given ",
-                                                   arguments.extents.size()));
+  absl::StatusOr<std::vector<ir::Dims>> extents = ir::ParseExtents("", *graph);
+  if (!extents.ok() || !arguments.extents_if_open)
+    extents = ir::ParseExtents(arguments.extents, *graph);
+  if (!extents.ok()) {
+    return WrongUsage(
+        absl::Status(extents.status().code(),
+                     absl::StrCat(arguments.file, ": --extents: ", extents.status().message())));
   }
-  std::vector<ir::Dims> bound;
-  for (size_t i = 0; i < loaded.graph.inputs().size(); ++i) {
-    const ir::ValueId input = loaded.graph.inputs()[i];
-    const ir::Type& type = loaded.graph.type(input);
+  const absl::Status bound = ir::Specialise(*graph, *extents).status();
+  if (!bound.ok())
+    return absl::Status(bound.code(), absl::StrCat(arguments.file, ": ", bound.message()));
+  LoadedGraph loaded{*std::move(graph), {}};
+  for (size_t i = 0; i < extents->size(); ++i) {
     client::Layout layout;
-    if (i < arguments.extents.size() && arguments.extents[i] != "-") {
-      FUSIOND_ASSIGN_OR_RETURN(layout.shape, ParseExtents(arguments.extents[i], i));
-    } else {
-      layout.shape.assign(type.shape.begin(), type.shape.end());
-      for (int64_t extent : layout.shape) {
-        if (extent == ir::kSymbolic) {
-          return absl::InvalidArgumentError(absl::StrCat("input ", i, " is ", ir::Print(type),
-                                                         ": say its extents with --extents"));
-        }
-      }
-    }
-    bound.emplace_back(layout.shape.begin(), layout.shape.end());
-    if (layout.shape.size() == static_cast<size_t>(type.rank())) {
-      layout.strides = Strides(loaded.graph, input, layout.shape);
-    }
+    layout.shape.assign((*extents)[i].begin(), (*extents)[i].end());
+    layout.strides = Strides(loaded.graph, loaded.graph.inputs()[i], layout.shape);
     loaded.layouts.push_back(std::move(layout));
   }
-  FUSIOND_RETURN_IF_ERROR(ir::Specialise(loaded.graph, bound).status());
   return loaded;
 }
 
 void PrintJson(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  // Fails only for messages with Any fields, which none of ours has.
-  if (google::protobuf::util::MessageToJsonString(message, &json, options).ok())
-    std::cout << json << std::flush;
+  std::cout << ToJson(message) << std::endl;
 }
 
 std::string Duration(int64_t ns) {

@@ -13,13 +13,19 @@
 #include "client/cc/client.h"
 #include "client/cli/commands.h"
 #include "compiler/ir/graph.h"
+#include "runtime/base/counted.h"
 
 namespace fusiond::cli {
 
-// Prints the status to stderr and returns the exit code for it.
-int Fail(const absl::Status& status);
-// As Fail, for a mistake on the command line.
-int FailUsage(const absl::Status& status);
+using base::Counted;
+
+// Marks what is wrong whatever a graph says: a flag that cannot be understood, a file that cannot
+// be read or written. Fail answers it with kExitUsage.
+absl::Status WrongUsage(absl::Status status);
+
+// Tells of a failure, on stderr in words and under --json on stdout too, as
+// {"error": {"code", "message", "exit_code"}}; returns the exit code that README.md promises.
+int Fail(const Common& common, const absl::Status& status);
 
 absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Common& common);
 
@@ -27,8 +33,9 @@ struct LoadedGraph {
   ir::Graph graph;
   std::vector<client::Layout> layouts;  // one an input
 };
-// Reads and parses the file, and binds symbolic extents. INVALID_ARGUMENT "file:line:column: …", or
-// names the input whose extents are missing or contradict the graph.
+// Reads and parses the file, and binds symbolic extents. As `ir::Parse` with the file's name in
+// front; names the input whose extents are missing or contradict the graph. WrongUsage: the file
+// cannot be read, or --extents is no list of extents.
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments);
 
 void PrintJson(const google::protobuf::Message& message);
@@ -37,6 +44,7 @@ std::string Duration(int64_t ns);
 // "1.5 MiB"
 std::string Bytes(uint64_t bytes);
 std::string Hex(const std::string& bytes);
+// "compiled", "memory", …
 const char* SourceName(v1::Source source);
 
 }  // namespace fusiond::cli

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/element.h"
@@ -16,25 +15,6 @@ namespace fusiond::cli {
 namespace {
 
 constexpr char kPoison = '\x7b';
-
-uint64_t Footprint(const HostArray& array) {
-  int64_t last = 0;
-  for (size_t d = 0; d < array.shape.size(); ++d) {
-    if (array.shape[d] == 0) return 0;
-    last += (array.shape[d] - 1) * array.strides[d];
-  }
-  return static_cast<uint64_t>((last + 1) * base::ByteSize(array.dtype));
-}
-
-// A run keeps each tensor several times: here, in buffers, as doubles to compare.
-absl::Status CheckFits(absl::string_view what, size_t index, uint64_t bytes) {
-  const uint64_t most = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 4;
-  if (bytes <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(what, " ", index, " takes ", bytes,
-                                                   " bytes, a tensor may take ", most,
-                                                   ", a quarter of this machine's memory"));
-}
 
 double Unit(base::DType dtype) {
   switch (dtype) {
@@ -54,22 +34,12 @@ double Unit(base::DType dtype) {
 // Elements in row-major order.
 std::vector<double> Elements(const HostArray& array) {
   std::vector<double> values;
-  std::vector<int64_t> index(array.shape.size(), 0);
-  int64_t count = 1, offset = 0;
-  for (int64_t extent : array.shape) count *= extent;
-  const int64_t size = base::ByteSize(array.dtype);
-  for (int64_t i = 0; i < count; ++i) {
-    const char* at = array.data.data() + offset * size;
+  ForEachElement(array, [&](size_t at) {
+    const char* element = array.data.data() + at;
     values.push_back(base::IsFloatingPoint(array.dtype)
-                         ? base::LoadFloat(array.dtype, at)
-                         : static_cast<double>(base::LoadInteger(array.dtype, at)));
-    for (size_t d = array.shape.size(); d-- > 0;) {
-      offset += array.strides[d];
-      if (++index[d] < array.shape[d]) break;
-      offset -= array.strides[d] * array.shape[d];
-      index[d] = 0;
-    }
-  }
+                         ? base::LoadFloat(array.dtype, element)
+                         : static_cast<double>(base::LoadInteger(array.dtype, element)));
+  });
   return values;
 }
 
@@ -86,41 +56,22 @@ uint64_t HostArray::ScalarBits() const {
   return static_cast<uint64_t>(base::LoadInteger(dtype, data.data()));
 }
 
-absl::StatusOr<std::vector<HostArray>> RandomInputs(const ir::Graph& graph,
-                                                    const std::vector<client::Layout>& layouts,
-                                                    uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  std::uniform_int_distribution<int64_t> small(-8, 8);
-  std::vector<HostArray> inputs;
-  for (size_t i = 0; i < layouts.size(); ++i) {
-    const ir::Type& type = graph.type(graph.inputs()[i]);
-    HostArray array{type.dtype, type.scalar, layouts[i].shape, layouts[i].strides, {}};
-    if (type.scalar) {
-      array.data.resize(8);
-      const double number = normal(random);
-      const int64_t integer = type.dtype == base::DType::kBool ? small(random) & 1 : small(random);
-      std::memcpy(array.data.data(),
-                  base::IsFloatingPoint(type.dtype) ? static_cast<const void*>(&number) : &integer,
-                  8);
-      inputs.push_back(std::move(array));
-      continue;
-    }
-    FUSIOND_RETURN_IF_ERROR(CheckFits("input", i, Footprint(array)));
-    array.data.resize(Footprint(array));
-    const auto size = static_cast<size_t>(base::ByteSize(type.dtype));
-    for (size_t at = 0; at < array.data.size(); at += size) {
-      if (base::IsFloatingPoint(type.dtype)) {
-        base::StoreFloat(type.dtype, normal(random), array.data.data() + at);
-      } else {
-        base::StoreInteger(type.dtype,
-                           type.dtype == base::DType::kBool ? small(random) & 1 : small(random),
-                           array.data.data() + at);
-      }
-    }
-    inputs.push_back(std::move(array));
+uint64_t Footprint(const HostArray& array) {
+  int64_t last = 0;
+  for (size_t d = 0; d < array.shape.size(); ++d) {
+    if (array.shape[d] == 0) return 0;
+    last += (array.shape[d] - 1) * array.strides[d];
   }
-  return inputs;
+  return static_cast<uint64_t>((last + 1) * base::ByteSize(array.dtype));
+}
+
+absl::Status CheckFits(absl::string_view what, size_t index, uint64_t bytes) {
+  const uint64_t most = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 4;
+  if (bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(what, " ", index, " takes ", bytes,
+                                                   " bytes, a tensor may take ", most,
+                                                   ", a quarter of this machine's memory"));
 }
 
 executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value) {

@@ -1,4 +1,4 @@
-// Tensors in host memory for `fusionctl run`: random inputs, outputs, comparison.
+// Tensors in host memory for `fusionctl run`: inputs (inputs.h makes them), outputs, comparison.
 #ifndef FUSIOND_CLIENT_CLI_TENSORS_H_
 #define FUSIOND_CLIENT_CLI_TENSORS_H_
 
@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/cc/client.h"
-#include "compiler/ir/graph.h"
+#include "proto/fusiond/v1/service.pb.h"
 #include "runtime/base/dtype.h"
 #include "runtime/executable/binding.h"
 #include "runtime/executable/executable.h"
@@ -27,15 +28,18 @@ struct HostArray {
   uint64_t ScalarBits() const;
 };
 
-// Floats are normally distributed, integers in [-8, 8], bools even. RESOURCE_EXHAUSTED, here and
-// for outputs: a tensor is too large for this machine.
-absl::StatusOr<std::vector<HostArray>> RandomInputs(const ir::Graph& graph,
-                                                    const std::vector<client::Layout>& layouts,
-                                                    uint64_t seed);
+// Bytes from element 0 to behind the last. Requires: no negative stride.
+uint64_t Footprint(const HostArray& array);
+// RESOURCE_EXHAUSTED when a tensor is too large for this machine: a run keeps each several times.
+absl::Status CheckFits(absl::string_view what, size_t index, uint64_t bytes);
+// Calls `visit` with the place in bytes of each element, in row-major order.
+template <typename Visit>
+void ForEachElement(const HostArray& array, Visit visit);
 
 // by_value: as InputSpec::scalar says; a graph's tensor in host memory is one on a GPU.
 executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value);
-// One an output of the executable, filled with bytes that no kernel should leave behind.
+// One an output of the executable, filled with bytes that no kernel should leave behind. Errors: as
+// CheckFits.
 absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable& executable,
                                                     const std::vector<HostArray>& inputs);
 
@@ -51,9 +55,26 @@ Comparison Compare(const HostArray& got, const HostArray& expected);
 struct RunReport {
   std::string arch;
   std::string device;
-  std::string source;
+  bool local = false;  // launched in this process
+  v1::Source source = v1::SOURCE_UNSPECIFIED;
   std::vector<absl::Duration> device_times;
 };
+
+template <typename Visit>
+void ForEachElement(const HostArray& array, Visit visit) {
+  int64_t count = 1, offset = 0;
+  for (int64_t extent : array.shape) count *= extent;
+  std::vector<int64_t> index(array.shape.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    visit(static_cast<size_t>(offset * base::ByteSize(array.dtype)));
+    for (size_t d = array.shape.size(); d-- > 0;) {
+      offset += array.strides[d];
+      if (++index[d] < array.shape[d]) break;
+      offset -= array.strides[d] * array.shape[d];
+      index[d] = 0;
+    }
+  }
+}
 
 }  // namespace fusiond::cli
 

@@ -39,17 +39,30 @@ class Collector : public std::enable_shared_from_this<Collector> {
  private:
   void Planned(const internal::v1::PlanResult& plan) {
     if (Wants(kinds_, "ir")) Add("ir", "canonical", plan.canonical_ir());
-    if (Wants(kinds_, "explanation")) Add("explanation", "plan", plan.explanation());
+    if (plan.sources_size() == 0) {
+      const std::string why = request_->device.arch == "cpu"
+                                  ? "arch cpu has no kernels: its device evaluates the graph"
+                                  : "the graph needs no kernel: nothing is left to compute";
+      for (const std::string& kind : kinds_) {
+        if (kind != "ir") Missing(kind, why);
+      }
+      return done_(std::move(response_));
+    }
     if (Wants(kinds_, "schedule")) {
       absl::StatusOr<executable::Executable> skeleton = executable::Deserialise(plan.skeleton());
-      if (skeleton.ok()) Add("schedule", "plan", skeleton->provenance.schedule);
+      if (!skeleton.ok()) return done_(skeleton.status());
+      Add("schedule", "plan", skeleton->provenance.schedule);
     }
+    if (Wants(kinds_, "explanation")) Add("explanation", "plan", plan.explanation());
     for (const internal::v1::KernelSource& source : plan.sources()) {
       if (Wants(kinds_, "cuda")) Add("cuda", source.name(), source.text());
     }
-    if (Wants(kinds_, "sass"))
-      Missing("sass", "the daemon runs no disassembler; use nvdisasm on a leased cubin");
-    if (!Wants(kinds_, "ptx") || plan.sources_size() == 0) return done_(std::move(response_));
+    if (Wants(kinds_, "sass")) {
+      Missing("sass",
+              "the daemon runs no disassembler; fusiond-opt --emit=cubin writes what nvdisasm "
+              "reads");
+    }
+    if (!Wants(kinds_, "ptx")) return done_(std::move(response_));
     left_ = plan.sources_size();
     for (const internal::v1::KernelSource& source : plan.sources()) {
       internal::v1::CompileJob job = MakeImageJob(source, *request_);

@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <cstring>
-#include <fstream>
 #include <future>
 #include <thread>
 #include <vector>
@@ -20,10 +19,8 @@ namespace fusiond {
 namespace {
 
 using ::fusiond::testing::AddGraph;
-using ::fusiond::testing::CtlProgram;
 using ::fusiond::testing::Graph;
 using ::fusiond::testing::IsOk;
-using ::fusiond::testing::RunProgram;
 using ::fusiond::testing::StatusIs;
 using ::fusiond::testing::TestDaemon;
 using ::testing::AllOf;
@@ -125,17 +122,6 @@ TEST(CompileTest, CrashEndsThatCompileAloneAndIsToldWithItsKeyF23) {
   ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
   EXPECT_EQ(status.pool().crashes(), 1u);
   EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
-}
-
-TEST(CompileTest, RunOfATensorThatNoMachineHoldsIsRefused) {
-  TestDaemon daemon;
-  daemon.Serve();
-  const std::string path = daemon.folder() + "/large.fir";
-  std::ofstream(path) << "fir 1\n%a = input : f32[1099511627776]\n%b = neg %a\noutput %b\n";
-  const testing::Ran ran = testing::RunProgram(
-      {testing::CtlProgram(), "--sockets", daemon.sockets(), "run", path, "--target", "cpu"});
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_THAT(ran.output, HasSubstr("input 0 takes 4398046511104 bytes"));
 }
 
 TEST(CompileTest, DaemonThatEndsForGoodIsToldSoon) {
@@ -327,29 +313,6 @@ TEST(CompileTest, HealthSaysServing) {
     ASSERT_TRUE(response.DumpToSingleSlice(&bytes).ok());
     EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size()), "\x08\x01");
   }
-}
-
-TEST(CtlTest, ExitCodesAreAsDocumented) {
-  TestDaemon daemon;
-  daemon.Serve();
-  const std::string file = daemon.folder() + "/add.fir";
-  std::ofstream(file) << "fir 1\n%a=input:f32[-1]\n%b=input:f32[-1]\n%c=add %a, %b\noutput %c\n";
-  const auto ctl = [&](std::vector<std::string> arguments) {
-    std::vector<std::string> command = {CtlProgram(), "--sockets", daemon.sockets()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return RunProgram(command);
-  };
-  EXPECT_EQ(ctl({"status"}).code, 0);
-  EXPECT_EQ(ctl({"compile", file, "--extents", "64,64"}).code, 0);
-  const auto checked = ctl({"run", file, "--extents", "64,64", "--check", "--seed", "7"});
-  EXPECT_EQ(checked.code, 0) << checked.output;
-  EXPECT_THAT(checked.output, HasSubstr("64 of 64 within tolerance"));
-  EXPECT_THAT(ctl({"--json", "status"}).output, HasSubstr("\"state\": \"SERVING\""));
-  EXPECT_EQ(ctl({"compile", file, "--extents", "64,64", "--target", "nowhere"}).code, 1);
-  EXPECT_EQ(ctl({"compile", file}).code, 2);  // extents missing
-  EXPECT_EQ(ctl({"compile", "/nowhere.fir"}).code, 2);
-  EXPECT_EQ(ctl({"frobnicate"}).code, 2);
-  EXPECT_EQ(RunProgram({CtlProgram(), "--sockets", daemon.folder(), "status"}).code, 3);
 }
 
 }  // namespace

@@ -1,0 +1,175 @@
+// fusionctl against the real daemon: exit codes, and what it says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/test_daemon.h"
+
+namespace fusiond {
+namespace {
+
+using ::fusiond::testing::CtlProgram;
+using ::fusiond::testing::Ran;
+using ::fusiond::testing::TestDaemon;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FusionctlTest : public ::testing::Test {
+ protected:
+  // Both outputs.
+  Ran Ctl(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {CtlProgram(), "--sockets", daemon_.sockets()});
+    return testing::RunProgram(arguments);
+  }
+  // A graph file of this text behind "fir 1".
+  std::string File(const std::string& name, const std::string& text) const {
+    const std::string path = absl::StrCat(daemon_.folder(), "/", name, ".fir");
+    std::ofstream(path) << "fir 1\n" << text << "\n";
+    return path;
+  }
+  std::string Good() const { return File("good", "%a=input:f32[8]\n%b=neg %a\noutput %b"); }
+  std::string Open() const { return File("open", "%a=input:f32[-1,4]\n%b=neg %a\noutput %b"); }
+
+  TestDaemon daemon_;
+};
+
+TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
+  daemon_.Serve();
+  const std::string bad = File("bad", "%a=input:f32[8]\n%b=neg %a, %a\noutput %b");
+  const std::string lossy = File("lossy",
+                                 "%a=input:f32[8]\n%c=constant{value=1e8}\n%b=add %a, %c\n"
+                                 "%d=sub %b, %c\noutput %d");
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    const char* status;
+    const char* words;
+  };
+  const Case cases[] = {
+      // Refused here, with rule and code; refused by the daemon.
+      {{"compile", bad}, 1, "INVALID_ARGUMENT", "bad.fir:3:4: "},
+      {{"compile", Good(), "--target", "sm_1"}, 1, "NOT_FOUND", "'sm_1' is unknown"},
+      {{"run", bad}, 1, "INVALID_ARGUMENT", "IR-08"},
+      {{"explain", bad}, 1, "INVALID_ARGUMENT", "IR-08"},
+      {{"artifacts", bad}, 1, "INVALID_ARGUMENT", "IR-08"},
+      {{"compile", Good(), "--option", "math=no"}, 1, "INVALID_ARGUMENT", "'no' is none of"},
+      {{"artifacts", Good(), "--kind", "oil"}, 1, "INVALID_ARGUMENT", "'oil' is none of"},
+      {{"run", File("large", "%a=input:f32[1099511627776]\n%b=neg %a\noutput %b")},
+       1,
+       "RESOURCE_EXHAUSTED",
+       "input 0 takes 4398046511104 bytes"},
+      {{"compile", Open(), "--extents", "2x5"}, 1, "INVALID_ARGUMENT", "declared 4, 5 given"},
+      // The command line, and files.
+      {{"compile", Open()}, 2, "INVALID_ARGUMENT", "--extents: input 0 is f32[-1,4]{4,1}: say"},
+      {{"compile", Open(), "--extents", "2y4"}, 2, "INVALID_ARGUMENT", "'2y4' is no extent"},
+      {{"compile", "/nowhere"}, 2, "NOT_FOUND", "/nowhere"},
+      {{"compile", Good(), "--output", "/nowhere/x"}, 2, "NOT_FOUND", "/nowhere"},
+      {{"artifacts", Good(), "--folder", "/proc/x"}, 2, "NOT_FOUND", "/proc/x"},
+      {{"run", Good(), "--input", "1=1"}, 2, "INVALID_ARGUMENT", "there is no input 1"},
+      {{"run", Good(), "--local"}, 2, "INVALID_ARGUMENT", "--local launches on a GPU"},
+      {{"run", Good(), "--driver", "x"}, 2, "INVALID_ARGUMENT", "--local"},
+      {{"cache", "sell"}, 2, "INVALID_ARGUMENT", "'sell' is not known here"},
+      {{"sell"}, 2, "INVALID_ARGUMENT", "'sell' is not known here"},
+      {{"status", "--loud"}, 2, "INVALID_ARGUMENT", "--loud"},
+      {{}, 2, "INVALID_ARGUMENT", "--help"},
+      // What the check compares is no failure of the run.
+      {{"run", lossy, "--input", "0=0.3", "--check"}, 4, "", "0 of 8 elements within tolerance"},
+      {{"run", lossy, "--input", "0=0", "--check"}, 0, "", "8 of 8 elements within tolerance"},
+      {{"compile", Good()}, 0, "", "source"},
+      {{"compile", Open(), "--extents", "2x4"}, 0, "", "source"},
+      {{"status"}, 0, "", "SERVING"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(absl::StrCat(::testing::PrintToString(c.arguments)));
+    const Ran ran = Ctl(c.arguments);
+    EXPECT_EQ(ran.code, c.code) << ran.output;
+    EXPECT_THAT(ran.output, AllOf(HasSubstr(c.status), HasSubstr(c.words)));
+    std::vector<std::string> as_json = c.arguments;
+    as_json.insert(as_json.begin(), "--json");
+    const Ran json = Ctl(as_json);
+    EXPECT_EQ(json.code, c.code) << json.output;
+    if (*c.status != '\0') {
+      EXPECT_THAT(json.output,
+                  HasSubstr(absl::StrCat("{\"error\": {\"code\": \"", c.status, "\"")));
+      EXPECT_THAT(json.output, HasSubstr(absl::StrCat("\"exit_code\": ", c.code, "}}")));
+    } else {
+      EXPECT_THAT(json.output, Not(HasSubstr("error")));
+    }
+  }
+}
+
+TEST_F(FusionctlTest, NoDaemonGives3) {
+  const Ran ran = Ctl({"--json", "status"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("fusionctl: UNAVAILABLE: "), HasSubstr(daemon_.sockets()),
+                                HasSubstr("\"exit_code\": 3")));
+}
+
+TEST_F(FusionctlTest, EpsilonOfANormRaisesNoFalseAlarm) {
+  daemon_.Serve();
+  const std::string norm = File("norm",
+                                "%x=input:f32[8,64]\n%eps=input:f32\n%sq=mul %x, %x\n"
+                                "%s=sum %sq {dims=[1], keepdim=true}\n%n=constant{value=64.0}\n"
+                                "%m=div %s, %n\n%me=add %m, %eps\n%r=rsqrt %me\n%y=mul %x, %r\n"
+                                "output %y");
+  for (int seed = 1; seed <= 10; ++seed) {
+    const Ran ran = Ctl({"run", norm, "--check", "--seed", absl::StrCat(seed)});
+    EXPECT_EQ(ran.code, 0) << ran.output;
+  }
+  const Ran given = Ctl({"run", norm, "--check", "--input", "1=1e-5", "--input", "0=1"});
+  EXPECT_EQ(given.code, 0) << given.output;
+}
+
+TEST_F(FusionctlTest, ArtifactThatCannotBeMadeSaysWhy) {
+  daemon_.Serve();
+  const Ran cpu = Ctl({"artifacts", Good()});
+  EXPECT_EQ(cpu.code, 0) << cpu.output;
+  EXPECT_THAT(cpu.output, HasSubstr("// ---- ir canonical\nfir 1\n"));
+  for (const char* kind : {"schedule", "explanation", "cuda", "ptx", "sass"}) {
+    EXPECT_THAT(cpu.output, HasSubstr(absl::StrCat("// ---- ", kind,
+                                                   ": none: arch cpu has no kernels: its device "
+                                                   "evaluates the graph\n")));
+  }
+  const Ran gpu = Ctl({"artifacts", Good(), "--target", "sm_90a"});
+  EXPECT_EQ(gpu.code, 0) << gpu.output;
+  EXPECT_THAT(gpu.output, AllOf(HasSubstr("__global__"), HasSubstr("// ---- sass: none: the"),
+                                HasSubstr("// ---- explanation plan\nsegment")));
+  const Ran named = Ctl({"artifacts", Good(), "--target", "sm_90a", "--kind", "ir,sass"});
+  EXPECT_EQ(named.code, 1);
+  EXPECT_THAT(named.output, HasSubstr("fusionctl: sass: none: the daemon runs no disassembler"));
+  const std::string folder = daemon_.folder() + "/artifacts";
+  const Ran files = Ctl({"--json", "artifacts", Good(), "--folder", folder});
+  EXPECT_EQ(files.code, 0) << files.output;
+  EXPECT_THAT(files.output, HasSubstr(absl::StrCat("\"file\": \"", folder, "/canonical.ir\"")));
+  EXPECT_TRUE(std::ifstream(folder + "/canonical.ir").good());
+}
+
+TEST_F(FusionctlTest, WarmGoesOnBehindABadGraphAndListsIt) {
+  daemon_.Serve();
+  const std::string bad = File("bad", "%a=input:f32[8]\noutput %b");
+  const Ran ran =
+      Ctl({"warm", bad, Good(), "/nowhere.fir", Open(), Open() + ":3x4", "--target", "cpu"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output,
+              AllOf(HasSubstr(absl::StrCat("failed\tcpu\t", bad, "\t0 ns\tINVALID_ARGUMENT: ")),
+                    HasSubstr(absl::StrCat("compiled\tcpu\t", Good(), "\t")),
+                    HasSubstr("failed\tcpu\t/nowhere.fir\t0 ns\tNOT_FOUND: "),
+                    HasSubstr("--extents: input 0 is f32[-1,4]{4,1}: say its extents"),
+                    HasSubstr(absl::StrCat("compiled\tcpu\t", Open(), ":3x4\t")),
+                    HasSubstr("5 items: 2 compiled, 0 cached, 3 failed")));
+  // Extents of all that leave some open.
+  const Ran all = Ctl({"warm", Good(), Open(), "--extents", "2x4", "--target", "cpu"});
+  EXPECT_EQ(all.code, 0) << all.output;
+  EXPECT_THAT(all.output, HasSubstr("2 items: 1 compiled, 1 cached, 0 failed"));
+  const Ran json = Ctl({"--json", "warm", bad, Good(), "--target", "cpu"});
+  EXPECT_EQ(json.code, 1);
+  EXPECT_THAT(json.output, AllOf(HasSubstr("\"item\": 1"), HasSubstr("\"failed\": 1")));
+}
+
+}  // namespace
+}  // namespace fusiond
