@@ -33,6 +33,10 @@ constexpr absl::Duration kSocketIsReady = absl::Milliseconds(250);
 // A graph and its executable, with room for the envelope.
 constexpr int kMaxMessageBytes = 256 << 20;
 
+// After this long without a word, and again as long without an answer to a ping, the daemon counts
+// as gone. Daemons allow pings this often (server/control/control_server.cc).
+constexpr int kKeepAliveMs = 10'000;
+
 }  // namespace
 
 struct Client::Rpc {
@@ -92,6 +96,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folde
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // A daemon that is stopped or hung ends the calls that wait for it, the endless ones too.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveMs);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // A channel of its own: the process-wide pool would hand several clients one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   rpc->channel = grpc::CreateCustomChannel(absl::StrCat("unix:", ControlSocket(folder)),
@@ -213,11 +221,22 @@ absl::StatusOr<v1::CacheEvictResponse> Client::CacheEvict(const v1::CacheEvictRe
 
 absl::Status Client::Warm(const v1::WarmRequest& request,
                           const std::function<void(const v1::WarmEvent&)>& on_event) {
+  FUSIOND_RETURN_IF_ERROR(rpc_->WaitForDaemon());
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReader<v1::WarmEvent>> reader = rpc_->stub->Warm(&context, request);
   v1::WarmEvent event;
-  while (reader->Read(&event)) on_event(event);
-  return FromGrpc(reader->Finish());
+  int items = 0;
+  while (reader->Read(&event)) {
+    items += event.has_item() ? 1 : 0;
+    on_event(event);
+  }
+  const absl::Status status = FromGrpc(reader->Finish());
+  if (!absl::IsUnavailable(status)) return status;
+  return absl::UnavailableError(
+      absl::StrCat("the daemon at ", rpc_->socket, " is gone or does not answer, after ", items,
+                   " of ", request.items_size() * request.targets_size(),
+                   " items; what was compiled is in its cache, run it again for the rest (",
+                   status.message(), ")"));
 }
 
 }  // namespace fusiond::client

@@ -89,7 +89,8 @@ class Client {
   absl::StatusOr<v1::CacheStatsResponse> CacheStats();
   absl::StatusOr<v1::CacheListResponse> CacheList(const v1::CacheListRequest& request);
   absl::StatusOr<v1::CacheEvictResponse> CacheEvict(const v1::CacheEvictRequest& request);
-  // Calls `on_event` for every event, in order, on this thread.
+  // Calls `on_event` for every event, in order, on this thread. Not tried again: UNAVAILABLE says
+  // how far it came, within a minute of the daemon's end or stop.
   absl::Status Warm(const v1::WarmRequest& request,
                     const std::function<void(const v1::WarmEvent&)>& on_event);
 

@@ -30,6 +30,7 @@ struct ControlOptions {
   size_t memory_per_identity = size_t{256} << 20;  // what gRPC may buffer
   int connections_per_identity = 1024;
   int max_identities = 1024;
+  int ping_interval_ms = 5'000;  // of clients that wait, at least
   // A message of a graph at its limit, with its envelope.
   int max_message_bytes = (16 << 20) + (1 << 20);
 };

@@ -31,6 +31,11 @@ pollfd CompileProcess::PollFd() const {
   return {child_->socket(), events, 0};
 }
 
+bool CompileProcess::HasHungUp() const {
+  pollfd fd = {child_->socket(), POLLRDHUP, 0};
+  return ::poll(&fd, 1, 0) > 0;
+}
+
 void CompileProcess::Begin(RunningJob running, std::string frame) {
   FUSIOND_CHECK(state == State::kIdle && outgoing_.empty());
   state = State::kBusy;

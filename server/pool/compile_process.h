@@ -46,6 +46,9 @@ class CompileProcess {
   // before shows on the socket.
   pollfd PollFd() const;
 
+  // Whether it has closed its end, as by dying.
+  bool HasHungUp() const;
+
   // Requires: kIdle. `frame` as base::EncodeFrame.
   void Begin(RunningJob job, std::string frame);
 

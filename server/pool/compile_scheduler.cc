@@ -21,7 +21,7 @@ std::string Milliseconds(absl::Duration d) {
 void CompileScheduler::Cancel(CompileJobId id, absl::Duration now) {
   const absl::Status cancelled = absl::CancelledError("compile job cancelled");
   auto is_it = [id](const PendingJob& job) { return job.id == id; };
-  if (std::optional<PendingJob> job = queue_.TakeFirst(is_it)) {
+  if (std::optional<PendingJob> job = queue_.Take(is_it)) {
     finished_.push_back({std::move(job->done), FailedOutcome(cancelled)});
   }
   for (const std::unique_ptr<CompileProcess>& process : processes_) {
@@ -36,7 +36,7 @@ void CompileScheduler::Raise(CompileJobId id) {
   auto is_it = [id](const PendingJob& job) {
     return job.id == id && job.request.priority == CompilePriority::kLow;
   };
-  if (std::optional<PendingJob> job = queue_.TakeFirst(is_it)) {
+  if (std::optional<PendingJob> job = queue_.Take(is_it)) {
     job->request.priority = CompilePriority::kNormal;
     queue_.Add(*std::move(job));
   }
@@ -81,16 +81,22 @@ void CompileScheduler::ExpireJobs(absl::Duration now) {
     KillJob(*process,
             FailedOutcome(absl::DeadlineExceededError(absl::StrCat(
                 "compile process killed after ", Milliseconds(now - process->job->started),
-                own ? ": the request's deadline" : ": the limit of one compile job"))),
+                own ? absl::StrCat(": the request's deadline, ",
+                                   Milliseconds(process->job->pending.deadline -
+                                                process->job->pending.submitted),
+                                   " after it came")
+                    : absl::StrCat(": the limit of one compile job is ",
+                                   Milliseconds(options_.run_limit))))),
             now);
   }
 }
 
 void CompileScheduler::Dispatch(absl::Duration now) {
+  if (queue_.size() > 0) DropDead();
   while (true) {
     unserved_ = 0;
     std::optional<PendingJob> job =
-        queue_.TakeFirst([this](const PendingJob& pending) { return CanStart(pending); });
+        queue_.TakeNext([this](const PendingJob& pending) { return CanStart(pending); });
     if (!job.has_value()) return;
     StartJob(*std::move(job), now);
   }

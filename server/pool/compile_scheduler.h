@@ -63,6 +63,8 @@ class CompileScheduler {
   // Jobs.
   void ExpireJobs(absl::Duration now);
   void Dispatch(absl::Duration now);
+  // Idle processes that have died since get no job, which would be blamed for it.
+  void DropDead();
   bool CanStart(const PendingJob& job);
   CompileProcess* FindProcess(const PendingJob& job) const;
   void StartJob(PendingJob job, absl::Duration now);

@@ -99,6 +99,12 @@ void CompileScheduler::HandleEvents(const std::vector<pollfd>& polled, absl::Dur
                    processes_.end());
 }
 
+void CompileScheduler::DropDead() {
+  for (const std::unique_ptr<CompileProcess>& process : processes_) {
+    if (process->state == State::kIdle && process->HasHungUp()) process->Kill();
+  }
+}
+
 void CompileScheduler::HandleMessage(CompileProcess& process, const std::string& message,
                                      absl::Duration now) {
   switch (process.state) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/mutex.h"
 #include "runtime/executable/serialise.h"
 #include "server/engine/plan_job.h"
 
@@ -17,7 +18,8 @@ bool Wants(const std::vector<std::string>& kinds, absl::string_view kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-// Collects artefacts until the last kernel's PTX is there. Used on the pool's thread alone.
+// Collects artefacts until the last kernel's PTX is there. Used on the pool's thread alone, but for
+// Start and Cancel.
 class Collector : public std::enable_shared_from_this<Collector> {
  public:
   Collector(std::vector<std::string> kinds, std::shared_ptr<const PreparedRequest> request,
@@ -34,6 +36,16 @@ class Collector : public std::enable_shared_from_this<Collector> {
       if (!outcome.status.ok()) return self->done_(outcome.status);
       self->Planned(outcome.reply.plan());
     });
+  }
+
+  void Cancel() {
+    std::vector<CompileJobId> jobs;
+    {
+      base::MutexLock lock(&mutex_);
+      cancelled_ = true;
+      jobs = jobs_;
+    }
+    for (CompileJobId job : jobs) pool_->Cancel(job);  // those that have ended are unknown there
   }
 
  private:
@@ -74,7 +86,9 @@ class Collector : public std::enable_shared_from_this<Collector> {
                } else {
                  self->Missing("ptx", absl::StrCat(name, ": ", outcome.status.message()));
                }
-               if (--self->left_ == 0) self->done_(std::move(self->response_));
+               if (--self->left_ > 0) return;
+               if (self->cancelled()) return self->done_(Cancelled());
+               self->done_(std::move(self->response_));
              });
     }
   }
@@ -84,7 +98,20 @@ class Collector : public std::enable_shared_from_this<Collector> {
     request.job = std::move(job);
     request.tenant = tenant_;
     absl::StatusOr<CompileJobId> id = pool_->Submit(std::move(request), done);
-    if (!id.ok()) done(FailedOutcome(id.status()));
+    if (!id.ok()) return done(FailedOutcome(id.status()));
+    bool cancel;
+    {
+      base::MutexLock lock(&mutex_);
+      jobs_.push_back(*id);
+      cancel = cancelled_;
+    }
+    if (cancel) pool_->Cancel(*id);
+  }
+
+  static absl::Status Cancelled() { return absl::CancelledError("cancelled by the caller"); }
+  bool cancelled() const {
+    base::MutexLock lock(&mutex_);
+    return cancelled_;
   }
 
   void Add(const std::string& kind, const std::string& name, const std::string& contents) {
@@ -106,6 +133,10 @@ class Collector : public std::enable_shared_from_this<Collector> {
   const std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done_;
   v1::GetArtifactsResponse response_;
   int left_ = 0;
+
+  mutable base::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<CompileJobId> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -123,11 +154,14 @@ absl::StatusOr<std::vector<std::string>> CheckArtifactKinds(
   return kinds;
 }
 
-void MakeArtifacts(const std::vector<std::string>& kinds,
-                   std::shared_ptr<const PreparedRequest> request, const std::string& tenant,
-                   CompilePool* pool,
-                   std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done) {
-  std::make_shared<Collector>(kinds, std::move(request), tenant, pool, std::move(done))->Start();
+std::function<void()> MakeArtifacts(
+    const std::vector<std::string>& kinds, std::shared_ptr<const PreparedRequest> request,
+    const std::string& tenant, CompilePool* pool,
+    std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done) {
+  auto collector =
+      std::make_shared<Collector>(kinds, std::move(request), tenant, pool, std::move(done));
+  collector->Start();
+  return [collector] { collector->Cancel(); };
 }
 
 }  // namespace fusiond::server

@@ -18,11 +18,12 @@ namespace fusiond::server {
 // The kinds asked for, all when none is named. INVALID_ARGUMENT lists them for an unknown one.
 absl::StatusOr<std::vector<std::string>> CheckArtifactKinds(const v1::GetArtifactsRequest& request);
 
-// Calls `done` once, on the pool's thread.
-void MakeArtifacts(const std::vector<std::string>& kinds,
-                   std::shared_ptr<const PreparedRequest> request, const std::string& tenant,
-                   CompilePool* pool,
-                   std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
+// Calls `done` once, on the pool's thread. The result cancels what is still to be done: `done` is
+// called with CANCELLED then, unless it is on the way already; from any thread.
+std::function<void()> MakeArtifacts(
+    const std::vector<std::string>& kinds, std::shared_ptr<const PreparedRequest> request,
+    const std::string& tenant, CompilePool* pool,
+    std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
 
 }  // namespace fusiond::server
 

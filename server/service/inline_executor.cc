@@ -250,8 +250,10 @@ absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Call& call) {
 }
 
 void InlineExecutor::Run(Call call, Callback done) {
-  executor_.Run(
-      [this, call = std::move(call), done = std::move(done)]() mutable { done(RunNow(call)); });
+  const std::string identity = call.identity.Name();
+  executor_.Run(identity, [this, call = std::move(call), done = std::move(done)]() mutable {
+    done(RunNow(call));
+  });
 }
 
 }  // namespace fusiond::server

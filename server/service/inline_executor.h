@@ -1,7 +1,8 @@
 // InlineExecutor: Execute's part between a compiled graph and the tensors in the answer.
 //
 // Opens a session on the caller's own worker, as a client of the channel would, and runs once in
-// shared memory. A few threads of its own may wait for workers; calls beyond them queue.
+// shared memory. Threads of its own wait for workers, a few for each identity; calls beyond them
+// queue, and an identity whose worker is stuck holds up no other.
 //
 // Thread-safety: thread-safe. Ownership: `connect` must work as long as this lives; the destructor
 // ends after the running calls.
@@ -17,7 +18,7 @@
 #include "proto/fusiond/v1/service.pb.h"
 #include "runtime/base/file.h"
 #include "runtime/executable/executable.h"
-#include "server/engine/executor.h"
+#include "server/service/fair_executor.h"
 #include "server/service/identity.h"
 
 namespace fusiond::server {
@@ -28,6 +29,8 @@ class InlineExecutor {
   using Connect = std::function<absl::StatusOr<base::UniqueFd>(const Identity& identity)>;
   using Callback = std::function<void(absl::StatusOr<v1::ExecuteResponse>)>;
 
+  static constexpr int kThreads = 64;
+  static constexpr int kThreadsPerIdentity = 4;
   static constexpr int64_t kMaxOutputBytes = int64_t{16} << 20;
 
   struct Call {
@@ -39,8 +42,8 @@ class InlineExecutor {
     std::function<bool()> cancelled = [] { return false; };
   };
 
-  explicit InlineExecutor(Connect connect, int threads = 4)
-      : connect_(std::move(connect)), executor_(threads) {}
+  explicit InlineExecutor(Connect connect)
+      : connect_(std::move(connect)), executor_(kThreads, kThreadsPerIdentity) {}
 
   // Runs what was compiled; `done` is called once, on a thread of this object. Errors: as the
   // channel's and the launch's; CANCELLED and DEADLINE_EXCEEDED leave the launch to its worker.
@@ -50,7 +53,7 @@ class InlineExecutor {
   absl::StatusOr<v1::ExecuteResponse> RunNow(const Call& call);
 
   const Connect connect_;
-  Executor executor_;
+  FairExecutor executor_;
 };
 
 // Every inline tensor against the executable's inputs: number, dtype, shape, size of the data.

@@ -180,14 +180,17 @@ absl::StatusOr<std::string> FusiondLogic::DeviceFor(const v1::ExecuteRequest& re
   return devices_->DeviceOfArch(device.arch);
 }
 
-void FusiondLogic::GetArtifacts(
+std::function<void()> FusiondLogic::GetArtifacts(
     const v1::GetArtifactsRequest& request, const Identity& identity,
     std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done) {
   absl::StatusOr<std::shared_ptr<const PreparedRequest>> prepared = Prepare(request.request());
-  if (!prepared.ok()) return done(prepared.status());
-  absl::StatusOr<std::vector<std::string>> kinds = CheckArtifactKinds(request);
-  if (!kinds.ok()) return done(kinds.status());
-  MakeArtifacts(*kinds, *prepared, identity.Name(), pool_, std::move(done));
+  absl::StatusOr<std::vector<std::string>> kinds =
+      prepared.ok() ? CheckArtifactKinds(request) : prepared.status();
+  if (!kinds.ok()) {
+    done(kinds.status());
+    return [] {};
+  }
+  return MakeArtifacts(*kinds, *prepared, identity.Name(), pool_, std::move(done));
 }
 
 absl::StatusOr<v1::ExplainResponse> FusiondLogic::Explain(const v1::ExplainRequest& request) {

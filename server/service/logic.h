@@ -57,9 +57,11 @@ class FusiondLogic {
   // The device that Execute runs on.
   absl::StatusOr<std::string> DeviceFor(const v1::ExecuteRequest& request) const;
 
-  // Compiled artefacts on the way to an executable; calls `done` once.
-  void GetArtifacts(const v1::GetArtifactsRequest& request, const Identity& identity,
-                    std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
+  // Compiled artefacts on the way to an executable; calls `done` once, with CANCELLED soon after
+  // the result has been called.
+  std::function<void()> GetArtifacts(
+      const v1::GetArtifactsRequest& request, const Identity& identity,
+      std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
 
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
   v1::DevicesResponse Devices() const { return devices_->Get(); }

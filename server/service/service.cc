@@ -96,12 +96,14 @@ grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerConte
                                                        v1::GetArtifactsResponse* response) {
   auto reactor = LaterReactor::Make("GetArtifacts", identity_, parts_, context);
   reactor->Begin([this, reactor, request, response] {
-    logic_.GetArtifacts(*request, identity_,
-                        [reactor, response](absl::StatusOr<v1::GetArtifactsResponse> answer) {
-                          if (!reactor->Claim()) return;
-                          if (answer.ok()) response->Swap(&*answer);
-                          reactor->End(answer.status());
-                        });
+    std::function<void()> cancel = logic_.GetArtifacts(
+        *request, identity_, [reactor, response](absl::StatusOr<v1::GetArtifactsResponse> answer) {
+          if (!reactor->Claim()) return;
+          if (answer.ok()) response->Swap(&*answer);
+          reactor->End(answer.status());
+        });
+    // The callback comes all the same.
+    reactor->SetCancel([cancel = std::move(cancel)] { return cancel(), false; });
   });
   return reactor.get();
 }

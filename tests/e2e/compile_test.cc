@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cc/paths.h"
 #include "compiler/import/graph_proto.h"
+#include "proto/fusiond/v1/service.grpc.pb.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
 
@@ -138,6 +139,67 @@ TEST(CompileTest, DaemonThatEndsForGoodIsToldSoon) {
   testing::WaitUntilBusy(*client);
   daemon.Stop(SIGKILL);
   EXPECT_THAT(answer.get(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(daemon.sockets())));
+}
+
+// A warm-up has no deadline of its own; a daemon that dies, or stops for good, ends it.
+TEST(CompileTest, WarmUpEndsWithItsDaemon) {
+  for (int signal : {SIGKILL, SIGSTOP}) {
+    TestDaemon daemon;
+    daemon.Serve({.arguments = {"--compile-processes", "1"}, .environment = {}, .listen_fds = {}});
+    std::unique_ptr<client::Client> client = daemon.Connect();
+    const std::vector<pid_t> processes = daemon.CompileProcesses();
+    ASSERT_EQ(processes.size(), 1u);
+    ::kill(processes[0], SIGSTOP);
+    v1::WarmRequest request;
+    request.add_targets("cpu");
+    for (int64_t elements : {16, 32}) {
+      request.add_items()->set_graph(
+          client::Client::MakeRequest(AddGraph(elements), "", {}, {}).graph());
+    }
+    std::future<absl::Status> ended = std::async(
+        std::launch::async, [&] { return client->Warm(request, [](const v1::WarmEvent&) {}); });
+    testing::WaitUntilBusy(*client);
+    daemon.Signal(signal);
+    EXPECT_THAT(ended.get(), StatusIs(absl::StatusCode::kUnavailable,
+                                      AllOf(HasSubstr(daemon.sockets()), HasSubstr("0 of 2 items"),
+                                            HasSubstr("run it again"))));
+  }
+}
+
+TEST(CompileTest, WarmUpWithoutADaemonIsToldSoon) {
+  TestDaemon daemon;
+  daemon.Serve();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<client::Client> client,
+                       client::Client::Connect(daemon.sockets(), absl::Seconds(1)));
+  daemon.Stop(SIGTERM);
+  EXPECT_THAT(client->Warm({}, [](const v1::WarmEvent&) {}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(daemon.sockets())));
+}
+
+TEST(CompileTest, CancelledArtifactsTakeTheirJobAlong) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--compile-processes", "1"}, .environment = {}, .listen_fds = {}});
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  const std::vector<pid_t> processes = daemon.CompileProcesses();
+  ASSERT_EQ(processes.size(), 1u);
+  ::kill(processes[0], SIGSTOP);
+  const auto stub = v1::Fusiond::NewStub(grpc::CreateChannel(
+      "unix:" + client::ControlSocket(daemon.sockets()), grpc::InsecureChannelCredentials()));
+  v1::GetArtifactsRequest request;
+  *request.mutable_request() = client::Client::MakeRequest(AddGraph(), "cpu", {}, {});
+  grpc::ClientContext context;
+  std::future<grpc::Status> answer = std::async(std::launch::async, [&] {
+    v1::GetArtifactsResponse response;
+    return stub->GetArtifacts(&context, request, &response);
+  });
+  testing::WaitUntilBusy(*client);
+  context.TryCancel();
+  EXPECT_EQ(answer.get().error_code(), grpc::StatusCode::CANCELLED);
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
+    if (status.pool().cancelled() == 1 && status.pool().busy() == 0) break;
+  }
+  EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
 }
 
 TEST(CompileTest, ExplainTellsHitFromMiss) {

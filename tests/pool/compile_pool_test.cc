@@ -5,9 +5,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <set>
 
+#include "runtime/base/clock.h"
+#include "server/pool/compile_scheduler.h"
 #include "server/process/harden.h"
 #include "tests/pool/pool_fixture.h"
 #include "tests/support/status_matchers.h"
@@ -99,7 +102,7 @@ TEST_F(CompilePoolTest, F22HangEndsAtThePoolsLimit) {
   options_.run_limit = absl::Milliseconds(100);
   Create();
   EXPECT_THAT(Run("hang").status, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                                           HasSubstr("the limit of one compile job")));
+                                           HasSubstr("the limit of one compile job is ")));
   EXPECT_EQ(pool_->GetStatus().deadline_kills, 1u);
 }
 
@@ -287,6 +290,74 @@ TEST_F(CompilePoolTest, NormalJobsOvertakeLowOnes) {
   pool_->Cancel(running.id);
   EXPECT_EQ(normal.outcome.get().reply.plan().explanation(), "1");
   EXPECT_EQ(low.outcome.get().reply.plan().explanation(), "2");
+}
+
+TEST_F(CompilePoolTest, OneTenantsQueueHoldsUpAnothersByOneJobOnly) {
+  options_.processes = 1;
+  Create();
+  Job running = Submit(Plan("hang", "alice"));
+  WaitForBusy(1);
+  std::vector<std::string> order;  // the pool's thread's, until the last outcome
+  std::vector<std::future<void>> done;
+  for (const char* job : {"alice 1", "alice 2", "alice 3", "bob 1"}) {
+    auto promise = std::make_shared<std::promise<void>>();
+    done.push_back(promise->get_future());
+    const std::string name = job;
+    ASSERT_THAT(pool_->Submit(Plan("echo:" + name, name.substr(0, name.find(' '))),
+                              [&order, name, promise](CompileOutcome) {
+                                order.push_back(name);
+                                promise->set_value();
+                              }),
+                IsOk());
+  }
+  pool_->Cancel(running.id);
+  for (std::future<void>& one : done) one.get();
+  EXPECT_EQ(order, (std::vector<std::string>{"alice 1", "bob 1", "alice 2", "alice 3"}));
+}
+
+// A process that dies while it has no job, and is not known to be dead when one comes.
+TEST_F(CompilePoolTest, IdleProcessThatDiesIsNoJobsCrash) {
+  options_.processes = 1;
+  std::vector<std::string> log;
+  options_.log = [&log](absl::string_view line) { log.emplace_back(line); };
+  CompileScheduler scheduler(options_);
+  const auto now = [] { return base::Clock::System().Now(); };
+  const auto turn = [&] {
+    scheduler.Step(now());
+    std::vector<pollfd> fds = scheduler.PollFds();
+    ::poll(fds.data(), fds.size(), -1);
+    scheduler.HandleEvents(fds, now());
+  };
+  const auto add = [&](CompileJobId id) {
+    PendingJob job;
+    job.id = id;
+    job.request = Plan("echo:hello");
+    scheduler.Add(std::move(job));
+  };
+  const auto finish = [&] {
+    while (true) {
+      std::vector<FinishedJob> finished = scheduler.TakeFinished();
+      if (!finished.empty()) return std::move(finished[0].outcome);
+      turn();
+    }
+  };
+  add(1);
+  ASSERT_THAT(finish().status, IsOk());
+  for (const CompilePoolStatus::Process& process : scheduler.GetStatus().processes) {
+    if (process.state != State::kIdle) continue;
+    ::kill(process.pid, SIGKILL);
+    siginfo_t ended = {};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(process.pid), &ended, WEXITED | WNOWAIT), 0);
+  }
+  add(2);
+  const CompileOutcome outcome = finish();
+  EXPECT_THAT(outcome.status, IsOk());
+  EXPECT_EQ(outcome.attempts, 1);
+  EXPECT_EQ(scheduler.GetStatus().crashes, 0u);
+  EXPECT_EQ(scheduler.GetStatus().out_of_memory, 0u);
+  while (log.empty()) turn();
+  EXPECT_THAT(log[0], HasSubstr("while idle"));
+  scheduler.Abort(now());
 }
 
 TEST_F(CompilePoolTest, RaisedJobIsANormalOne) {
