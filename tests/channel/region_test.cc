@@ -101,6 +101,8 @@ TEST(RegionTest, UnsealedMemoryIsRefused) {
   ASSERT_EQ(ftruncate(unsealed.get(), 1 << 20), 0);
   EXPECT_THAT(MapRegions(unsealed.get(), worker.memory_b.fd.get(), kGeometry).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("seals")));
+  EXPECT_THAT(MapRegions(worker.memory_a.fd.get(), unsealed.get(), kGeometry).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("seals")));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "runtime/base/memfd.h"
 #include "runtime/channel/client_ring.h"
 #include "runtime/channel/client_session.h"
+#include "runtime/channel/region.h"
 #include "tests/channel/add_fixture.h"
 #include "tests/channel/fake_device.h"
 #include "tests/channel/open_fds.h"
@@ -106,6 +107,7 @@ TEST(SessionTest, BadLaunchesAreAnsweredWithWhatIsWrong) {
   const Handle stale{f.add.slot, f.add.generation + 1};
   const TensorArgument unknown[] = {{f.a.handle, 0}, {{99, 1}, 0}, {f.c.handle, 0}};
   const TensorArgument beyond[] = {{f.a.handle, 0}, {f.b.handle, 0}, {f.c.handle, ~uint64_t{0}}};
+  const TensorArgument just_beyond[] = {{f.a.handle, 0}, {f.b.handle, 4097}, {f.c.handle, 0}};
   const TensorArgument short_one[] = {{f.a.handle, 4090}, {f.b.handle, 0}, {f.c.handle, 0}};
   const struct {
     LaunchCommand command;
@@ -127,6 +129,9 @@ TEST(SessionTest, BadLaunchesAreAnsweredWithWhatIsWrong) {
       {{.executable = f.add, .tensors = beyond, .extents = extent},
        absl::StatusCode::kInvalidArgument,
        "index 2, limit 4096, actual 18446744073709551615"},
+      {{.executable = f.add, .tensors = just_beyond, .extents = extent},
+       absl::StatusCode::kInvalidArgument,
+       "index 1, limit 4096, actual 4097"},  // before the device has seen it
       {{.executable = f.add, .tensors = short_one, .extents = extent},
        absl::StatusCode::kInvalidArgument,
        "index 0, limit 4096, actual 4106"},
@@ -372,6 +377,18 @@ TEST(SessionTest, EventLoopCanWaitOnTheDescriptor) {
     ASSERT_EQ(ring->Reap(out), 1u);
     ASSERT_EQ(out[0].cookie, i);
   }
+}
+
+TEST(SessionTest, RingsOfASessionShareALimitOfBytes) {
+  constexpr RingGeometry kRing{16, 4096};
+  WorkerLoopOptions options;
+  options.limits.max_ring_bytes = 2 * (RegionABytes(kRing) + RegionBBytes(kRing));
+  ThreadDaemon daemon(options);
+  auto session = daemon.Open();
+  ASSERT_OK_AND_ASSIGN(auto first, session->OpenRing(kRing));
+  ASSERT_OK_AND_ASSIGN(auto second, session->OpenRing(kRing));
+  EXPECT_THAT(session->OpenRing(kRing).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes a session")));
 }
 
 TEST(SessionTest, LimitsOfASessionAreNamed) {
