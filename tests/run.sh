@@ -75,5 +75,5 @@ if [ -n "$nightly" ]; then
 fi
 
 say "everything under AddressSanitizer and UndefinedBehaviorSanitizer, lints, and the stages above"
-[ -n "$nightly" ] && skip=() || skip=(-LE slow)
-exec ctest --test-dir "$ci" "${skip[@]}" -j "$(nproc)" --timeout 600 --output-on-failure --no-tests=error
+[ -n "$nightly" ] && selection=(--timeout 3600) || selection=(-LE slow --timeout 600)
+exec ctest --test-dir "$ci" "${selection[@]}" -j "$(nproc)" --output-on-failure --no-tests=error

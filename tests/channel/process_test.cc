@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/channel/client_ring.h"
 #include "runtime/channel/client_session.h"
@@ -167,7 +168,7 @@ std::pair<size_t, size_t> Holds(pid_t pid) {
   size_t mapped = 0;
   std::ifstream maps(proc + "/maps");
   for (std::string line; std::getline(maps, line);) {
-    if (line.find("/memfd:") != std::string::npos) ++mapped;
+    if (absl::StrContains(line, "/memfd:")) ++mapped;
   }
   return {open, mapped};
 }
