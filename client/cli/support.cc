@@ -76,7 +76,8 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
     if (!read.ok()) return WrongUsage(read.status());
     text = *std::move(read);
   }
-  absl::StatusOr<ir::Graph> graph = ir::Parse(text);
+  ir::ValueNames names;
+  absl::StatusOr<ir::Graph> graph = ir::Parse(text, {}, &names);
   if (!graph.ok()) {
     return absl::Status(graph.status().code(),
                         absl::StrCat(arguments.file, ":", graph.status().message()));
@@ -89,7 +90,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
         absl::Status(extents.status().code(),
                      absl::StrCat(arguments.file, ": --extents: ", extents.status().message())));
   }
-  const absl::Status bound = ir::Specialise(*graph, *extents).status();
+  const absl::Status bound = ir::Specialise(*graph, *extents, &names).status();
   if (!bound.ok())
     return absl::Status(bound.code(), absl::StrCat(arguments.file, ": ", bound.message()));
   LoadedGraph loaded{*std::move(graph), {}};

@@ -30,7 +30,7 @@ absl::StatusOr<ir::DType> ReadDType(int number) {
 }
 
 // Requires: a known key.
-absl::StatusOr<ir::Attribute> ReadValue(const v1::Attribute& from) {
+absl::StatusOr<ir::Attribute> ReadValue(ir::Op op, const v1::Attribute& from) {
   switch (from.value_case()) {
     case v1::Attribute::kBoolValue:
       return ir::Attribute(from.bool_value());
@@ -52,7 +52,7 @@ absl::StatusOr<ir::Attribute> ReadValue(const v1::Attribute& from) {
       break;
   }
   return RuleError(Rule::kAttributes,
-                   absl::StrFormat("attribute '%s' has no value",
+                   absl::StrFormat("%s: attribute '%s' has no value", ir::Info(op).name,
                                    ir::AttributeName(static_cast<ir::AttributeKey>(from.key()))));
 }
 
@@ -102,10 +102,10 @@ class Importer {
     FUSIOND_ASSIGN_OR_RETURN(type.dtype, ReadDType(from.dtype()));
     type.scalar = from.scalar();
     type.shape.assign(from.shape().begin(), from.shape().end());
-    FUSIOND_ASSIGN_OR_RETURN(ir::Attributes attributes, ReadAttributes(from.attributes()));
-    FUSIOND_ASSIGN_OR_RETURN(const ir::ValueId input,
-                             graph_.AddInput(std::move(type), std::move(attributes)));
-    return CheckElements(graph_.type(input), limits_);
+    FUSIOND_ASSIGN_OR_RETURN(ir::Attributes attributes,
+                             ReadAttributes(ir::Op::kInput, from.attributes()));
+    FUSIOND_ASSIGN_OR_RETURN(const ir::ValueId input, graph_.AddInput(type, std::move(attributes)));
+    return CheckElements(ir::Op::kInput, graph_.type(input), limits_);
   }
 
   absl::Status TryAddNode(const v1::Node& from) {
@@ -114,21 +114,22 @@ class Importer {
     if (!op) return ir::UnknownOpError(from.op());
     absl::InlinedVector<ir::ValueId, 4> operands;
     for (const uint32_t operand : from.operands()) {
-      FUSIOND_RETURN_IF_ERROR(CheckDefined(absl::StrCat("operand ", operands.size()), operand));
+      FUSIOND_RETURN_IF_ERROR(CheckDefined(
+          absl::StrCat(from.op(), ": operand ", operands.size(), " is value "), operand));
       operands.push_back(operand);
     }
-    FUSIOND_ASSIGN_OR_RETURN(ir::Attributes attributes, ReadAttributes(from.attributes()));
+    FUSIOND_ASSIGN_OR_RETURN(ir::Attributes attributes, ReadAttributes(*op, from.attributes()));
     FUSIOND_ASSIGN_OR_RETURN(const ir::NodeId node,
                              graph_.AddNode(*op, operands, std::move(attributes)));
     for (const ir::ValueId result : graph_.node(node).results) {
-      FUSIOND_RETURN_IF_ERROR(CheckElements(graph_.type(result), limits_));
+      FUSIOND_RETURN_IF_ERROR(CheckElements(*op, graph_.type(result), limits_));
     }
     return absl::OkStatus();
   }
 
   absl::Status TryAddOutput(const v1::Output& from) {
     FUSIOND_RETURN_IF_ERROR(CheckCounts(0, 1));
-    FUSIOND_RETURN_IF_ERROR(CheckDefined("it", from.value()));
+    FUSIOND_RETURN_IF_ERROR(CheckDefined("it is value ", from.value()));
     ir::Output output = {.value = from.value(), .alias_input = std::nullopt};
     if (from.has_alias_input()) output.alias_input = from.alias_input();
     FUSIOND_RETURN_IF_ERROR(CheckOutput(graph_, output, graph_.outputs()));
@@ -144,26 +145,26 @@ class Importer {
 
   absl::Status CheckDefined(absl::string_view what, uint32_t value) const {
     if (value < graph_.value_count()) return absl::OkStatus();
-    return RuleError(Rule::kDefinedBeforeUse,
-                     absl::StrFormat("%s is value %d, %d values are defined before it", what, value,
-                                     graph_.value_count()));
+    return RuleError(Rule::kDefinedBeforeUse, absl::StrFormat("%s%d, values defined before it: %d",
+                                                              what, value, graph_.value_count()));
   }
 
   static absl::StatusOr<ir::Attributes> ReadAttributes(
-      const google::protobuf::RepeatedPtrField<v1::Attribute>& from) {
+      ir::Op op, const google::protobuf::RepeatedPtrField<v1::Attribute>& from) {
     ir::Attributes attributes;
     for (const v1::Attribute& attribute : from) {
       const auto key = static_cast<ir::AttributeKey>(attribute.key());
       if (attribute.key() <= 0 || attribute.key() > v1::AttributeKey_MAX) {
-        return RuleError(Rule::kAttributes, absl::StrFormat("attribute key %d is unknown, known: "
-                                                            "1 to %d",
-                                                            attribute.key(), v1::AttributeKey_MAX));
+        return RuleError(Rule::kAttributes,
+                         absl::StrFormat("%s: attribute key %d is unknown, known: 1 to %d",
+                                         ir::Info(op).name, attribute.key(), v1::AttributeKey_MAX));
       }
       if (attributes.Find(key) != nullptr) {
         return RuleError(Rule::kAttributes,
-                         absl::StrFormat("attribute '%s' is given twice", ir::AttributeName(key)));
+                         absl::StrFormat("%s: attribute '%s' is given twice", ir::Info(op).name,
+                                         ir::AttributeName(key)));
       }
-      FUSIOND_ASSIGN_OR_RETURN(ir::Attribute value, ReadValue(attribute));
+      FUSIOND_ASSIGN_OR_RETURN(ir::Attribute value, ReadValue(op, attribute));
       attributes.Set(key, std::move(value));
     }
     return attributes;

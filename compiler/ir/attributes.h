@@ -31,7 +31,8 @@ enum class AttributeKey : uint8_t {
   kHost = 11,           // input: a 0-dim tensor in host memory
 };
 
-enum class AttributeKind : uint8_t { kBool, kInt, kNumber, kDType, kInts, kBools };
+// kNumber: kBool, kInt or kFloat.
+enum class AttributeKind : uint8_t { kBool, kInt, kFloat, kNumber, kDType, kInts, kBools };
 
 // A constant's value keeps its own kind, so that i64 survives beyond 2^53.
 using Number = std::variant<bool, int64_t, double>;

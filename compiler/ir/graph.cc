@@ -5,11 +5,17 @@
 #include <queue>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/ir/infer_internal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
+
+std::string NameOf(ValueId id, const ValueNames* names) {
+  if (names != nullptr && id < names->size()) return absl::StrCat("%", (*names)[id]);
+  return absl::StrCat("%", id);
+}
 
 ValueId Graph::NewValue(Type type, NodeId producer, uint32_t result) {
   values_.push_back({std::move(type), producer, result});
@@ -19,7 +25,7 @@ ValueId Graph::NewValue(Type type, NodeId producer, uint32_t result) {
   return id;
 }
 
-absl::StatusOr<ValueId> Graph::AddInput(Type type, Attributes attributes) {
+absl::StatusOr<ValueId> Graph::AddInput(const Type& type, Attributes attributes) {
   FUSIOND_RETURN_IF_ERROR(CheckForm(Op::kInput, 0, attributes));
   FUSIOND_ASSIGN_OR_RETURN(Type stored, InputType(type, attributes));
   DropDefaults(Op::kInput, attributes);
@@ -33,7 +39,7 @@ absl::StatusOr<ValueId> Graph::AddInput(Type type, Attributes attributes) {
 
 ValueId Graph::AddConstant(Number value, DType dtype) {
   Attributes attributes{{AttributeKey::kDtype, dtype}};
-  std::visit([&](auto v) { attributes.Set(AttributeKey::kValue, v); }, value);
+  std::visit([&](auto v) { attributes.Set(AttributeKey::kValue, v); }, InRange(value, dtype));
   absl::StatusOr<ValueId> id = Add(Op::kConstant, {}, std::move(attributes));
   FUSIOND_CHECK(id.ok());
   return *id;

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -53,14 +54,20 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
+// What messages call values: their names in a file, by ValueId and without '%'. Missing: numbers.
+using ValueNames = std::vector<std::string>;
+// "%b", or "%2".
+std::string NameOf(ValueId id, const ValueNames* names);
+
 class Graph {
  public:
   // Appends an input of `type`'s dtype and shape; attributes may hold kContiguity, kStrideOrder,
   // kHost (defaults: contiguous, row-major, device memory), from which the strides follow. What
   // equals a default is not stored. INVALID_ARGUMENT names the rule that `type` or the attributes
   // break.
-  absl::StatusOr<ValueId> AddInput(Type type, Attributes attributes = {});
-  // Requires: value's kind is dtype's, and an i32 is in range.
+  absl::StatusOr<ValueId> AddInput(const Type& type, Attributes attributes = {});
+  // A value beyond dtype's range becomes what a cast makes of it: inf, or the low bits. Requires:
+  // value's kind is dtype's.
   ValueId AddConstant(Number value, DType dtype);
   // Appends a node; result types are inferred. INVALID_ARGUMENT names op, rule, limit and actual
   // value; UNIMPLEMENTED for a dtype that the op does not take. Single-result form returns the
@@ -111,6 +118,9 @@ class Graph {
   std::vector<ValueId> inputs_;
   std::vector<Output> outputs_;
 };
+
+// `value` if a constant of `dtype` may have it, else what a cast makes of it: inf, or the low bits.
+Number InRange(Number value, DType dtype);
 
 // Result types of `op` on operands of the given types (one a result). The error names op, rule and
 // actual values. Pure; this is the only place that knows shape and dtype rules, shared by Graph,

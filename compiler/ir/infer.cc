@@ -1,20 +1,40 @@
 // Result types of pointwise ops and reductions, and the form of every node. infer_shape.cc has the
 // ops whose meaning is their shape, promote.cc the dtypes.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/infer_internal.h"
+#include "compiler/ir/limits.h"
+#include "compiler/ir/text.h"
+#include "runtime/base/counted.h"
+#include "runtime/base/element.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
 namespace {
 
+using base::Counted;
 using Types = absl::InlinedVector<Type, 1>;
 
 constexpr int64_t kMostElements = int64_t{1} << 62;
+
+double LargestFinite(DType dtype) {
+  switch (dtype) {
+    case DType::kHalf:
+      return 65504;
+    case DType::kBFloat16:
+      return 0x1.fep127;
+    case DType::kFloat:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
 
 absl::string_view KindName(AttributeKind kind) {
   switch (kind) {
@@ -22,6 +42,8 @@ absl::string_view KindName(AttributeKind kind) {
       return "a bool";
     case AttributeKind::kInt:
       return "an integer";
+    case AttributeKind::kFloat:
+      return "a float";
     case AttributeKind::kNumber:
       return "a bool, integer or float";
     case AttributeKind::kDType:
@@ -34,24 +56,32 @@ absl::string_view KindName(AttributeKind kind) {
   return "?";
 }
 
+struct KindReader {
+  AttributeKind operator()(bool) const { return AttributeKind::kBool; }
+  AttributeKind operator()(int64_t) const { return AttributeKind::kInt; }
+  AttributeKind operator()(double) const { return AttributeKind::kFloat; }
+  AttributeKind operator()(DType) const { return AttributeKind::kDType; }
+  AttributeKind operator()(const std::vector<int64_t>&) const { return AttributeKind::kInts; }
+  AttributeKind operator()(const std::vector<bool>&) const { return AttributeKind::kBools; }
+};
+
+AttributeKind KindOf(const Attribute& attribute) { return std::visit(KindReader(), attribute); }
+
 bool IsOfKind(const Attribute& attribute, AttributeKind kind) {
-  switch (kind) {
-    case AttributeKind::kBool:
-      return std::holds_alternative<bool>(attribute);
-    case AttributeKind::kInt:
-      return std::holds_alternative<int64_t>(attribute);
-    case AttributeKind::kNumber:
-      return std::holds_alternative<bool>(attribute) ||
-             std::holds_alternative<int64_t>(attribute) ||
-             std::holds_alternative<double>(attribute);
-    case AttributeKind::kDType:
-      return std::holds_alternative<DType>(attribute);
-    case AttributeKind::kInts:
-      return std::holds_alternative<std::vector<int64_t>>(attribute);
-    case AttributeKind::kBools:
-      return std::holds_alternative<std::vector<bool>>(attribute);
-  }
-  return false;
+  const AttributeKind actual = KindOf(attribute);
+  const bool number = actual == AttributeKind::kBool || actual == AttributeKind::kInt ||
+                      actual == AttributeKind::kFloat;
+  return actual == kind || (number && kind == AttributeKind::kNumber);
+}
+
+// "; it has dims, keepdim", for an attribute that an op has not.
+std::string AttributesOf(Op op) {
+  const auto append_name = [](std::string* out, const AttributeSpec& spec) {
+    absl::StrAppend(out, AttributeName(spec.key));
+  };
+  const absl::Span<const AttributeSpec> specs = Info(op).attributes;
+  return absl::StrCat("; it has ",
+                      specs.empty() ? "none" : absl::StrJoin(specs, ", ", append_name));
 }
 
 const AttributeSpec* FindSpec(Op op, AttributeKey key) {
@@ -70,7 +100,8 @@ absl::StatusOr<Type> InferPointwise(Op op, Operands operands, const Attributes& 
   }
   if (rank < 0) return ScalarType(dtype);
   if (op == Op::kAddcmul && !operands[3]->scalar) {
-    return OpError(Rule::kOperandKind, op, "operand 3 must be a scalar, not a tensor");
+    return OpError(Rule::kOperandKind, op,
+                   absl::StrCat("operand 3 must be a scalar, not ", Print(*operands[3])));
   }
   Dims shape(rank, 1);
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -112,7 +143,9 @@ absl::Status CheckReductionDims(Op op, const Type& operand, const std::vector<in
 absl::StatusOr<Types> InferReduction(Op op, Operands operands, const Attributes& attributes) {
   const Type& operand = *operands[0];
   if (operand.scalar) {
-    return OpError(Rule::kOperandKind, op, "operand 0 must be a tensor, not a scalar");
+    return OpError(
+        Rule::kOperandKind, op,
+        absl::StrCat("operand 0 must be a tensor, not a scalar of ", DTypeName(operand.dtype)));
   }
   const std::vector<int64_t>& dims = attributes.Ints(AttributeKey::kDims);
   FUSIOND_RETURN_IF_ERROR(CheckReductionDims(op, operand, dims));
@@ -139,19 +172,28 @@ absl::StatusOr<Type> InferConstant(const Attributes& attributes) {
   if (std::holds_alternative<bool>(value)) dtype = DType::kBool;
   if (std::holds_alternative<int64_t>(value)) dtype = DType::kInt;
   dtype = attributes.Dtype(AttributeKey::kDtype).value_or(dtype);
-  const bool fits = dtype == DType::kBool ? std::holds_alternative<bool>(value)
-                    : IsInteger(dtype)    ? std::holds_alternative<int64_t>(value)
-                                          : std::holds_alternative<double>(value);
-  if (!fits) {
+  const AttributeKind kind = dtype == DType::kBool ? AttributeKind::kBool
+                             : IsInteger(dtype)    ? AttributeKind::kInt
+                                                   : AttributeKind::kFloat;
+  if (!IsOfKind(value, kind)) {
     return OpError(Rule::kConstant, Op::kConstant,
-                   absl::StrCat("the value is not of ", DTypeName(dtype), "'s kind"));
+                   absl::StrCat("the value is ", KindName(KindOf(value)), ", ", DTypeName(dtype),
+                                " takes ", KindName(kind)));
   }
-  if (dtype == DType::kInt32) {
-    const int64_t number = std::get<int64_t>(value);
-    if (number != static_cast<int32_t>(number)) {
-      return OpError(Rule::kConstant, Op::kConstant,
-                     absl::StrFormat("%d is out of i32's range", number));
-    }
+  if (const int64_t* number = std::get_if<int64_t>(&value)) {
+    const int64_t least = dtype == DType::kInt32 ? std::numeric_limits<int32_t>::min()
+                                                 : std::numeric_limits<int64_t>::min();
+    if (*number >= least && *number <= -(least + 1)) return ScalarType(dtype);
+    return OpError(Rule::kConstant, Op::kConstant,
+                   absl::StrFormat("%d is out of %s's range, %d to %d", *number, DTypeName(dtype),
+                                   least, -(least + 1)));
+  }
+  if (const double* number = std::get_if<double>(&value)) {
+    if (!std::isfinite(*number) || std::isfinite(base::RoundTo(dtype, *number)))
+      return ScalarType(dtype);
+    return OpError(Rule::kConstant, Op::kConstant,
+                   absl::StrFormat("%g is out of %s's range, at most %g", *number, DTypeName(dtype),
+                                   LargestFinite(dtype)));
   }
   return ScalarType(dtype);
 }
@@ -162,35 +204,52 @@ absl::Status OpError(Rule rule, Op op, absl::string_view detail) {
   return RuleError(rule, absl::StrCat(Info(op).name, ": ", detail));
 }
 
-absl::Status CheckForm(Op op, size_t operands, const Attributes& attributes) {
+absl::Status CheckOperandCount(Op op, size_t operands) {
   const OpInfo& info = Info(op);
-  const auto min = static_cast<size_t>(info.min_operands);
-  const auto max = static_cast<size_t>(info.max_operands);
-  if (operands < min || operands > max) {
-    return OpError(Rule::kArity, op,
-                   min == max
-                       ? absl::StrFormat("takes %d operands, not %d", min, operands)
-                       : absl::StrFormat("takes %d to %d operands, not %d", min, max, operands));
+  if (static_cast<int>(operands) >= info.min_operands &&
+      static_cast<int>(operands) <= info.max_operands) {
+    return absl::OkStatus();
   }
+  const std::string most = Counted(info.max_operands, "operand");
+  const std::string takes =
+      info.min_operands == info.max_operands ? most : absl::StrCat(info.min_operands, " to ", most);
+  return OpError(Rule::kArity, op, absl::StrCat("takes ", takes, ", not ", operands));
+}
+
+absl::Status UnknownAttribute(Op op, absl::string_view name) {
+  return OpError(Rule::kAttributes, op,
+                 absl::StrCat("has no attribute '", name, "'", AttributesOf(op)));
+}
+
+absl::Status CheckForm(Op op, size_t operands, const Attributes& attributes) {
+  FUSIOND_RETURN_IF_ERROR(CheckOperandCount(op, operands));
   for (const auto& [key, value] : attributes) {
     const AttributeSpec* spec = FindSpec(op, key);
-    if (spec == nullptr) {
-      return OpError(Rule::kAttributes, op,
-                     absl::StrCat("has no attribute '", AttributeName(key), "'"));
-    }
+    if (spec == nullptr) return UnknownAttribute(op, AttributeName(key));
     if (!IsOfKind(value, spec->kind)) {
-      return OpError(
-          Rule::kAttributes, op,
-          absl::StrCat("attribute '", AttributeName(key), "' must be ", KindName(spec->kind)));
+      return OpError(Rule::kAttributes, op,
+                     absl::StrCat("attribute '", AttributeName(key), "' must be ",
+                                  KindName(spec->kind), ", not ", KindName(KindOf(value))));
     }
   }
-  for (const AttributeSpec& spec : info.attributes) {
+  for (const AttributeSpec& spec : Info(op).attributes) {
     if (spec.required && attributes.Find(spec.key) == nullptr) {
-      return OpError(Rule::kAttributes, op,
-                     absl::StrCat("needs attribute '", AttributeName(spec.key), "'"));
+      return OpError(
+          Rule::kAttributes, op,
+          absl::StrCat("needs attribute '", AttributeName(spec.key), "', ", KindName(spec.kind)));
     }
   }
   return absl::OkStatus();
+}
+
+Number InRange(Number value, DType dtype) {
+  if (double* number = std::get_if<double>(&value)) {
+    if (std::isfinite(*number) && !std::isfinite(base::RoundTo(dtype, *number)))
+      return std::copysign(INFINITY, *number);
+  }
+  if (int64_t* number = std::get_if<int64_t>(&value); number != nullptr && dtype == DType::kInt32)
+    return int64_t{static_cast<int32_t>(*number)};
+  return value;
 }
 
 void DropDefaults(Op op, Attributes& attributes) {
@@ -225,9 +284,11 @@ absl::Status CheckShape(Op op, const Dims& shape) {
     // An extent of 0 counts as 1, as in ContiguousStrides.
     if (shape[d] > 1 &&
         (__builtin_mul_overflow(elements, shape[d], &elements) || elements > kMostElements)) {
+      double about = 1;
+      for (const int64_t extent : shape) about *= extent > 1 ? static_cast<double>(extent) : 1;
       return OpError(Rule::kElementLimit, op,
-                     absl::StrFormat("[%s] has more than %d elements", absl::StrJoin(shape, ","),
-                                     kMostElements));
+                     absl::StrFormat("shape [%s] has about %.3g elements, limit %d",
+                                     absl::StrJoin(shape, ","), about, Limits().max_elements));
     }
   }
   return absl::OkStatus();

@@ -18,6 +18,9 @@ using Operands = absl::Span<const Type* const>;
 // RuleError with the op's name before the detail.
 absl::Status OpError(Rule rule, Op op, absl::string_view detail);
 
+// kArity.
+absl::Status CheckOperandCount(Op op, size_t operands);
+absl::Status UnknownAttribute(Op op, absl::string_view name);
 // kArity and kAttributes: operand count; unknown, missing and wrongly typed attributes.
 absl::Status CheckForm(Op op, size_t operands, const Attributes& attributes);
 // Drops attributes that equal their default, so that equal nodes have equal attributes.

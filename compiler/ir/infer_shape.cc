@@ -8,10 +8,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/ir/infer_internal.h"
+#include "compiler/ir/text.h"
+#include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
 namespace {
+
+using base::Counted;
 
 std::string List(const std::vector<int64_t>& values) {
   return absl::StrCat("[", absl::StrJoin(values, ","), "]");
@@ -37,9 +41,9 @@ absl::Status CheckShapeOperands(Op op, Operands operands, size_t first,
   const auto symbolic = static_cast<size_t>(std::count(shape.begin(), shape.end(), kSymbolic));
   if (operands.size() - first != symbolic) {
     return OpError(Rule::kShapeOperands, op,
-                   absl::StrFormat("shape=%s has %d symbolic extents, the node has %d operands "
-                                   "for them",
-                                   List(shape), symbolic, operands.size() - first));
+                   absl::StrFormat("shape=%s has %s, the node has %s for that", List(shape),
+                                   Counted(symbolic, "symbolic extent"),
+                                   Counted(operands.size() - first, "operand")));
   }
   for (size_t i = first; i < operands.size(); ++i) {
     if (!operands[i]->scalar || !IsInteger(operands[i]->dtype)) {
@@ -55,7 +59,9 @@ absl::Status CheckShapeOperands(Op op, Operands operands, size_t first,
 absl::StatusOr<Type> InferFull(Operands operands, const Attributes& attributes) {
   const Op op = Op::kFull;
   if (!operands[0]->scalar) {
-    return OpError(Rule::kOperandKind, op, "operand 0, the value, must be a scalar");
+    return OpError(
+        Rule::kOperandKind, op,
+        absl::StrCat("operand 0, the value, must be a scalar, not ", Print(*operands[0])));
   }
   const std::vector<int64_t>& shape = attributes.Ints(AttributeKey::kShape);
   const Dims dims(shape.begin(), shape.end());
@@ -78,10 +84,9 @@ absl::StatusOr<Type> InferBroadcast(const Type& operand, const Attributes& attri
   const std::vector<bool>& flags = attributes.Bools(AttributeKey::kIsBroadcastDim);
   const auto kept = std::count(flags.begin(), flags.end(), false);
   if (kept != operand.rank()) {
-    return OpError(
-        Rule::kBroadcast, Op::kBroadcast,
-        absl::StrFormat("is_broadcast_dim has %d false entries, the operand's rank is %d", kept,
-                        operand.rank()));
+    return OpError(Rule::kBroadcast, Op::kBroadcast,
+                   absl::StrFormat("is_broadcast_dim has %s, the operand's rank is %d",
+                                   Counted(kept, "false entry", "false entries"), operand.rank()));
   }
   Dims shape;
   auto extent = operand.shape.begin();
@@ -101,16 +106,16 @@ absl::StatusOr<Type> InferBroadcastInDim(Operands operands, const Attributes& at
   const auto rank = static_cast<int64_t>(extents.size());
   if (static_cast<int>(dims.size()) != operand.rank()) {
     return OpError(Rule::kBroadcastInDim, op,
-                   absl::StrFormat("broadcast_dims=%s has %d entries, the operand's rank is %d",
-                                   List(dims), dims.size(), operand.rank()));
+                   absl::StrFormat("broadcast_dims=%s has %s, the operand's rank is %d", List(dims),
+                                   Counted(dims.size(), "entry", "entries"), operand.rank()));
   }
   std::vector<bool> expanded(extents.size());
   for (size_t d = 0; d < extents.size(); ++d) expanded[d] = extents[d] != 1;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] >= rank || (i > 0 && dims[i] <= dims[i - 1])) {
       return OpError(Rule::kBroadcastInDim, op,
-                     absl::StrFormat("broadcast_dims=%s must strictly increase within 0 … %d",
-                                     List(dims), rank - 1));
+                     absl::StrFormat("broadcast_dims=%s must strictly increase within rank %d",
+                                     List(dims), rank));
     }
     const int64_t from = operand.shape[i];
     int64_t& to = extents[dims[i]];
@@ -132,8 +137,8 @@ absl::StatusOr<Type> InferExpand(const Type& operand, const Attributes& attribut
   const std::vector<int64_t>& shape = attributes.Ints(AttributeKey::kShape);
   if (static_cast<int>(shape.size()) != operand.rank()) {
     return OpError(Rule::kExpand, op,
-                   absl::StrFormat("shape=%s has %d entries, the operand's rank is %d", List(shape),
-                                   shape.size(), operand.rank()));
+                   absl::StrFormat("shape=%s has %s, the operand's rank is %d", List(shape),
+                                   Counted(shape.size(), "entry", "entries"), operand.rank()));
   }
   Dims extents(shape.begin(), shape.end());
   FUSIOND_RETURN_IF_ERROR(CheckShape(op, extents));
@@ -211,8 +216,8 @@ absl::Status CheckContiguity(const Dims& shape, const std::vector<int>& order,
     return OpError(Rule::kContiguity, Op::kInput, absl::StrCat(what, ", shape ", List(shape)));
   };
   if (contiguity.size() != shape.size()) {
-    return error(absl::StrFormat("contiguity has %d entries, the rank is %d", contiguity.size(),
-                                 shape.size()));
+    return error(absl::StrFormat("contiguity has %s, the rank is %d",
+                                 Counted(contiguity.size(), "entry", "entries"), shape.size()));
   }
   for (size_t p = 0; p < contiguity.size(); ++p) {
     if (contiguity[p] < kNotContiguous || contiguity[p] > kBroadcastDim) {
@@ -233,7 +238,9 @@ absl::StatusOr<Type> InferShapeOp(Op op, Operands operands, const Attributes& at
   if (op == Op::kFull) return InferFull(operands, attributes);
   const Type& operand = *operands[0];
   if (operand.scalar) {
-    return OpError(Rule::kOperandKind, op, "operand 0 must be a tensor, not a scalar");
+    return OpError(
+        Rule::kOperandKind, op,
+        absl::StrCat("operand 0 must be a tensor, not a scalar of ", DTypeName(operand.dtype)));
   }
   switch (op) {
     case Op::kSize:
@@ -255,7 +262,11 @@ absl::StatusOr<Type> InputType(const Type& declared, const Attributes& attribute
   const Dims& shape = declared.shape;
   if (declared.scalar) {
     if (shape.empty() && attributes.begin() == attributes.end()) return ScalarType(declared.dtype);
-    return OpError(Rule::kScalarInput, Op::kInput, "a scalar has no shape and no attributes");
+    return OpError(Rule::kScalarInput, Op::kInput,
+                   shape.empty()
+                       ? absl::StrCat("a scalar has no attributes, this one has '",
+                                      AttributeName(attributes.begin()->first), "'")
+                       : absl::StrCat("a scalar has no shape, this one has ", List(shape)));
   }
   FUSIOND_RETURN_IF_ERROR(CheckShape(Op::kInput, shape));
   if (attributes.Bool(AttributeKey::kHost) && !shape.empty()) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "compiler/ir/infer_internal.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 
@@ -29,7 +30,7 @@ absl::Status CheckByteSize(size_t bytes, const Limits& limits) {
   return Check(Rule::kByteLimit, bytes, limits.max_bytes, "bytes");
 }
 
-absl::Status CheckElements(const Type& type, const Limits& limits) {
+absl::Status CheckElements(Op op, const Type& type, const Limits& limits) {
   int64_t elements = 1;
   for (const int64_t extent : type.shape) {
     if (extent > 1 && __builtin_mul_overflow(elements, extent, &elements)) {
@@ -37,8 +38,9 @@ absl::Status CheckElements(const Type& type, const Limits& limits) {
     }
   }
   if (elements <= limits.max_elements) return absl::OkStatus();
-  return RuleError(Rule::kElementLimit, absl::StrFormat("%s has %d elements, limit %d", Print(type),
-                                                        elements, limits.max_elements));
+  return OpError(
+      Rule::kElementLimit, op,
+      absl::StrFormat("%s has %d elements, limit %d", Print(type), elements, limits.max_elements));
 }
 
 }  // namespace fusiond::ir

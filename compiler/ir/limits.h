@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "compiler/ir/op_table.h"
 #include "compiler/ir/types.h"
 
 namespace fusiond::ir {
@@ -23,7 +24,8 @@ struct Limits {
 absl::Status CheckNodeCount(size_t nodes, const Limits& limits);
 absl::Status CheckInterface(size_t inputs_and_outputs, const Limits& limits);
 absl::Status CheckByteSize(size_t bytes, const Limits& limits);
-absl::Status CheckElements(const Type& type, const Limits& limits);
+// Of a result of `op`.
+absl::Status CheckElements(Op op, const Type& type, const Limits& limits);
 
 }  // namespace fusiond::ir
 

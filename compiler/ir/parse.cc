@@ -8,15 +8,19 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/ir/infer_internal.h"
 #include "compiler/ir/op_table.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/text_cursor_internal.h"
 #include "compiler/ir/verify.h"
+#include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
 namespace {
+
+using base::Counted;
 
 // A whole word as a number; false when it is not one, or out of range.
 template <typename T>
@@ -39,7 +43,7 @@ class Parser {
  public:
   Parser(absl::string_view text, const Limits& limits) : cursor_(text), limits_(limits) {}
 
-  absl::StatusOr<Graph> Run() {
+  absl::StatusOr<Graph> Run(ValueNames* names) {
     FUSIOND_RETURN_IF_ERROR(ParseHeader());
     while (cursor_.NextLine()) {
       FUSIOND_RETURN_IF_ERROR(cursor_.Peek() == '%' ? ParseNode() : ParseOutput());
@@ -48,10 +52,17 @@ class Parser {
     if (graph_.outputs().empty()) {
       return At(cursor_.position(), RuleError(Rule::kHasOutput, "the graph has no output"));
     }
+    if (names != nullptr) *names = std::move(names_);
     return std::move(graph_);
   }
 
  private:
+  // Of the node or output that the statement is about: its name comes before the message.
+  absl::Status AtItem(Position position, const absl::Status& status) const {
+    if (status.ok()) return status;
+    return At(position, absl::Status(status.code(), absl::StrCat(item_, ": ", status.message())));
+  }
+
   absl::Status ParseHeader() {
     cursor_.NextLine();
     FUSIOND_ASSIGN_OR_RETURN(const absl::string_view word, cursor_.Word("'fir'"));
@@ -70,12 +81,13 @@ class Parser {
       FUSIOND_ASSIGN_OR_RETURN(const absl::string_view name, cursor_.ValueName());
       names.emplace_back(name, cursor_.token());
     } while (cursor_.Accept(','));
+    item_ = absl::StrCat("node %", Shorten(names[0].first));
     FUSIOND_RETURN_IF_ERROR(cursor_.Expect('='));
     FUSIOND_ASSIGN_OR_RETURN(const absl::string_view op_name, cursor_.Word("an op"));
     const Position at_op = cursor_.token();
     const std::optional<Op> op = OpFromName(op_name);
-    if (!op) return At(at_op, UnknownOpError(op_name));
-    FUSIOND_RETURN_IF_ERROR(At(at_op, CheckNodeCount(graph_.nodes().size() + 1, limits_)));
+    if (!op) return AtItem(at_op, UnknownOpError(op_name));
+    FUSIOND_RETURN_IF_ERROR(AtItem(at_op, CheckNodeCount(graph_.nodes().size() + 1, limits_)));
 
     std::vector<ValueId> operands;
     while (cursor_.Peek() == '%') {
@@ -101,17 +113,16 @@ class Parser {
                               const std::vector<WrittenType>& types, Position at_op) {
     if (op != Op::kInput) {
       absl::StatusOr<NodeId> node = graph_.AddNode(op, operands, std::move(attributes));
-      return node.ok() ? node : At(at_op, node.status());
+      return node.ok() ? node : AtItem(at_op, node.status());
     }
     ++interface_;
-    FUSIOND_RETURN_IF_ERROR(At(at_op, CheckInterface(interface_, limits_)));
-    if (!operands.empty()) {
-      return At(at_op, RuleError(Rule::kArity, absl::StrFormat("input: takes 0 operands, not %d",
-                                                               operands.size())));
+    FUSIOND_RETURN_IF_ERROR(AtItem(at_op, CheckInterface(interface_, limits_)));
+    FUSIOND_RETURN_IF_ERROR(AtItem(at_op, CheckOperandCount(op, operands.size())));
+    if (types.empty()) {
+      return AtItem(at_op, absl::InvalidArgumentError("an input needs its type, as ': f32[8]'"));
     }
-    if (types.empty()) return At(at_op, absl::InvalidArgumentError("an input needs a type"));
     absl::StatusOr<ValueId> input = graph_.AddInput(types[0].type, std::move(attributes));
-    if (!input.ok()) return At(at_op, input.status());
+    if (!input.ok()) return AtItem(at_op, input.status());
     return graph_.value(*input).producer;
   }
 
@@ -120,29 +131,31 @@ class Parser {
                       const Node& node, const std::vector<WrittenType>& types, Position at_op) {
     const size_t results = node.results.size();
     if (names.size() != results || (!types.empty() && types.size() != results)) {
-      return At(at_op, RuleError(Rule::kArity,
-                                 absl::StrFormat(
-                                     "%s: gives %d results; %d names and %d types are written",
-                                     Info(node.op).name, results, names.size(), types.size())));
+      return AtItem(
+          at_op,
+          OpError(Rule::kArity, node.op,
+                  absl::StrFormat("gives %s; written are %s and %s", Counted(results, "result"),
+                                  Counted(names.size(), "name"), Counted(types.size(), "type"))));
     }
     for (size_t i = 0; i < results; ++i) {
       const Type& inferred = graph_.type(node.results[i]);
-      FUSIOND_RETURN_IF_ERROR(At(at_op, CheckElements(inferred, limits_)));
+      FUSIOND_RETURN_IF_ERROR(AtItem(at_op, CheckElements(node.op, inferred, limits_)));
       if (!types.empty()) {
         WrittenType written = types[i];
         if (!written.has_strides) written.type.strides = inferred.strides;
         if (written.type != inferred) {
-          return At(
+          return AtItem(
               written.position,
               RuleError(Rule::kStoredType,
                         absl::StrFormat("%s: the type is written as %s, the node gives %s",
                                         Info(node.op).name, Print(written.type), Print(inferred))));
         }
       }
+      names_.emplace_back(Shorten(names[i].first));
       if (!values_.emplace(names[i].first, node.results[i]).second) {
-        return At(names[i].second,
-                  RuleError(Rule::kDefinedBeforeUse,
-                            absl::StrFormat("%%%s is defined twice", Shorten(names[i].first))));
+        return AtItem(names[i].second,
+                      RuleError(Rule::kDefinedBeforeUse,
+                                absl::StrFormat("%%%s is defined twice", Shorten(names[i].first))));
       }
     }
     return absl::OkStatus();
@@ -155,7 +168,9 @@ class Parser {
       return cursor_.Error(absl::StrFormat("expected '%%' or 'output', found '%s'", Shorten(word)));
     }
     Output output;
+    item_ = "output";
     FUSIOND_ASSIGN_OR_RETURN(output.value, ParseUse());
+    item_ = absl::StrCat("output ", NameOf(output.value, &names_));
     if (cursor_.Peek() == 'a') {
       FUSIOND_ASSIGN_OR_RETURN(const absl::string_view alias, cursor_.Word("'alias'"));
       if (alias != "alias") return cursor_.Error("expected 'alias' or the end of the line");
@@ -163,8 +178,9 @@ class Parser {
       FUSIOND_ASSIGN_OR_RETURN(output.alias_input, InputIndex(target));
     }
     ++interface_;
-    FUSIOND_RETURN_IF_ERROR(At(at_output, CheckInterface(interface_, limits_)));
-    FUSIOND_RETURN_IF_ERROR(At(at_output, CheckOutput(graph_, output, graph_.outputs())));
+    FUSIOND_RETURN_IF_ERROR(AtItem(at_output, CheckInterface(interface_, limits_)));
+    FUSIOND_RETURN_IF_ERROR(
+        AtItem(at_output, CheckOutput(graph_, output, graph_.outputs(), &names_)));
     graph_.AddOutput(output.value, output.alias_input);
     return absl::OkStatus();
   }
@@ -174,7 +190,9 @@ class Parser {
     // Ids of inputs ascend.
     const auto at = std::lower_bound(inputs.begin(), inputs.end(), value);
     if (at == inputs.end() || *at != value) {
-      return At(cursor_.token(), RuleError(Rule::kAlias, "the alias is not an input"));
+      return AtItem(cursor_.token(),
+                    RuleError(Rule::kAlias, absl::StrCat("the alias ", NameOf(value, &names_),
+                                                         " is not an input")));
     }
     return static_cast<uint32_t>(at - inputs.begin());
   }
@@ -183,9 +201,9 @@ class Parser {
     FUSIOND_ASSIGN_OR_RETURN(const absl::string_view name, cursor_.ValueName());
     const auto it = values_.find(name);
     if (it != values_.end()) return it->second;
-    return At(cursor_.token(),
-              RuleError(Rule::kDefinedBeforeUse,
-                        absl::StrFormat("%%%s is not defined above", Shorten(name))));
+    return AtItem(cursor_.token(),
+                  RuleError(Rule::kDefinedBeforeUse,
+                            absl::StrFormat("%%%s is not defined above", Shorten(name))));
   }
 
   absl::StatusOr<Attributes> ParseAttributes(Op op) {
@@ -199,12 +217,10 @@ class Parser {
       for (const AttributeSpec& candidate : Info(op).attributes) {
         if (candidate.key == key) spec = &candidate;
       }
-      if (spec == nullptr || attributes.Find(*key) != nullptr) {
-        return At(at_name, RuleError(Rule::kAttributes,
-                                     absl::StrFormat("%s: %s '%s'", Info(op).name,
-                                                     spec == nullptr ? "has no attribute"
-                                                                     : "has twice the attribute",
-                                                     Shorten(name))));
+      if (spec == nullptr) return AtItem(at_name, UnknownAttribute(op, Shorten(name)));
+      if (attributes.Find(*key) != nullptr) {
+        return AtItem(at_name, OpError(Rule::kAttributes, op,
+                                       absl::StrFormat("attribute '%s' is given twice", name)));
       }
       FUSIOND_RETURN_IF_ERROR(cursor_.Expect('='));
       FUSIOND_ASSIGN_OR_RETURN(Attribute value, ParseAttribute(*spec));
@@ -257,7 +273,7 @@ class Parser {
       return cursor_.Error(absl::StrFormat("'%s' is no dtype", Shorten(word)));
     }
     return cursor_.Error(absl::StrFormat("'%s' is %s", Shorten(word),
-                                         any ? "no bool, 64-bit integer or float"
+                                         any ? "no bool, 64-bit integer or 64-bit float"
                                          : kind == AttributeKind::kBool ? "neither true nor false"
                                                                         : "no 64-bit integer"));
   }
@@ -308,14 +324,16 @@ class Parser {
   const Limits& limits_;
   Graph graph_;
   absl::flat_hash_map<absl::string_view, ValueId> values_;
+  ValueNames names_;
+  std::string item_;      // "node %b", "output %b"
   size_t interface_ = 0;  // inputs and outputs so far
 };
 
 }  // namespace
 
-absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits) {
+absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits, ValueNames* names) {
   FUSIOND_RETURN_IF_ERROR(CheckByteSize(text.size(), limits));
-  return Parser(text, limits).Run();
+  return Parser(text, limits).Run(names);
 }
 
 }  // namespace fusiond::ir

@@ -5,15 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/ir/infer_internal.h"
 #include "compiler/ir/rules.h"
+#include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
 namespace {
 
-absl::Status At(ValueId id, Op op, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrFormat("node %%%d (%s): %s", id, Info(op).name, status.message()));
+using base::Counted;
+
+// The op stands in messages of rules already.
+absl::Status At(const std::string& name, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("node ", name, ": ", status.message()));
 }
 
 // Integer arithmetic that shapes are made of. nullopt: not one of them, or undefined.
@@ -46,18 +50,20 @@ std::optional<int64_t> Fold(Op op, absl::Span<const int64_t> args) {
 
 class Specialiser {
  public:
-  Specialiser(const Graph& from, absl::Span<const Dims> extents) : from_(from), extents_(extents) {}
+  Specialiser(const Graph& from, absl::Span<const Dims> extents, const ValueNames* names)
+      : from_(from), extents_(extents), names_(names) {}
 
   absl::StatusOr<Graph> Run() {
     if (extents_.size() != from_.inputs().size()) {
-      return absl::InvalidArgumentError(absl::StrFormat("%d shapes given, the graph has %d inputs",
-                                                        extents_.size(), from_.inputs().size()));
+      return absl::InvalidArgumentError(absl::StrFormat("%s given, the graph has %s",
+                                                        Counted(extents_.size(), "shape"),
+                                                        Counted(from_.inputs().size(), "input")));
     }
     renamed_.resize(from_.value_count());
     for (const NodeId id : from_.TopologicalOrder()) {
       const Node& node = from_.node(id);
       if (const absl::Status status = Visit(node); !status.ok()) {
-        return At(node.results[0], node.op, status);
+        return At(NameOf(node.results[0], names_), status);
       }
     }
     for (const Output& output : from_.outputs()) {
@@ -106,8 +112,8 @@ class Specialiser {
         const size_t at = in_dim ? node.attributes.Ints(AttributeKey::kBroadcastDims)[d]
                                  : result.size() - bound.size() + d;
         if (declared[d] == kSymbolic && bound[d] != result[at]) {
-          return RuleError(
-              Rule::kExtentsMeet,
+          return OpError(
+              Rule::kExtentsMeet, node.op,
               absl::StrFormat("symbolic extent %d of operand %d is %d and meets extent %d", d, i,
                               bound[d], result[at]));
         }
@@ -122,8 +128,9 @@ class Specialiser {
     Type type = from_.type(id);
     const Dims& given = extents_[index];
     if (given.size() != type.shape.size()) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "input %d: %d extents given, the rank is %d", index, given.size(), type.rank()));
+      return absl::InvalidArgumentError(absl::StrFormat("input %d: %s given, the rank is %d", index,
+                                                        Counted(given.size(), "extent"),
+                                                        type.rank()));
     }
     for (size_t d = 0; d < given.size(); ++d) {
       if (given[d] < 0 || (type.shape[d] != kSymbolic && type.shape[d] != given[d])) {
@@ -133,7 +140,7 @@ class Specialiser {
     }
     FUSIOND_ASSIGN_OR_RETURN(Attributes attributes, BindContiguity(node, type, given));
     type.shape = given;
-    FUSIOND_ASSIGN_OR_RETURN(renamed_[id], to_.AddInput(std::move(type), std::move(attributes)));
+    FUSIOND_ASSIGN_OR_RETURN(renamed_[id], to_.AddInput(type, std::move(attributes)));
     return absl::OkStatus();
   }
 
@@ -185,12 +192,13 @@ class Specialiser {
       const std::optional<int64_t> value = Constant(operands[next]);
       if (!value) {
         return absl::UnimplementedError(absl::StrFormat(
-            "operand %d, an extent, is neither a constant nor made of sizes (value %%%d)", next,
-            node.operands[next]));
+            "%s: operand %d (%s), an extent, is neither a constant nor made of sizes",
+            Info(node.op).name, next, NameOf(node.operands[next], names_)));
       }
       if (*value < 0) {
-        return RuleError(Rule::kExtents,
-                         absl::StrFormat("operand %d, an extent, is %d", next, *value));
+        return OpError(Rule::kExtents, node.op,
+                       absl::StrFormat("operand %d (%s), an extent, is %d, must be 0 or more", next,
+                                       NameOf(node.operands[next], names_), *value));
       }
       extent = *value;
       ++next;
@@ -202,6 +210,7 @@ class Specialiser {
 
   const Graph& from_;
   const absl::Span<const Dims> extents_;
+  const ValueNames* const names_;
   Graph to_;
   std::vector<ValueId> renamed_;
   size_t next_input_ = 0;
@@ -209,8 +218,9 @@ class Specialiser {
 
 }  // namespace
 
-absl::StatusOr<Graph> Specialise(const Graph& graph, absl::Span<const Dims> extents) {
-  return Specialiser(graph, extents).Run();
+absl::StatusOr<Graph> Specialise(const Graph& graph, absl::Span<const Dims> extents,
+                                 const ValueNames* names) {
+  return Specialiser(graph, extents, names).Run();
 }
 
 }  // namespace fusiond::ir

@@ -19,7 +19,8 @@ inline constexpr uint64_t kSpecialisationVersion = 1;
 // contradicts the definition (names input, dim, declared and given extent) or when extents that
 // meet in a node differ; UNIMPLEMENTED when a shape operand is made of anything but constants and
 // sizes. Limits are the caller's to check again (Verify).
-absl::StatusOr<Graph> Specialise(const Graph& graph, absl::Span<const Dims> extents);
+absl::StatusOr<Graph> Specialise(const Graph& graph, absl::Span<const Dims> extents,
+                                 const ValueNames* names = nullptr);
 
 }  // namespace fusiond::ir
 

@@ -34,8 +34,9 @@ std::string Print(const Graph& graph);
 // "bf16[2048,8192]{8192,1}", "f64" for a scalar, "f32[]{}" for rank 0.
 std::string Print(const Type& type);
 // INVALID_ARGUMENT "line:column: …" for malformed text and for every rule a node breaks;
-// RESOURCE_EXHAUSTED names the limit and the actual value.
-absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits = {});
+// RESOURCE_EXHAUSTED names the limit and the actual value. `names`: what the file calls the values.
+absl::StatusOr<Graph> Parse(absl::string_view text, const Limits& limits = {},
+                            ValueNames* names = nullptr);
 
 // Shapes of the graph's inputs, in order, as people write them on command lines:
 // "2048x8192,8192,-,4". "-" keeps what the graph says, which is all there is to say of a scalar or

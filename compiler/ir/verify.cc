@@ -1,15 +1,20 @@
 #include "compiler/ir/verify.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/ir/infer_internal.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify_internal.h"
+#include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::ir {
 namespace {
+
+using base::Counted;
 
 absl::Status AtNode(const Node& node, const absl::Status& status) {
   if (status.ok()) return status;
@@ -49,6 +54,20 @@ absl::Status CheckSpecialised(const Graph& graph, const Node& node) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAcyclic(const Graph& graph) {
+  const std::vector<NodeId> order = graph.AcyclicOrder();
+  const size_t left = graph.nodes().size() - order.size();
+  if (left == 0) return absl::OkStatus();
+  std::vector<bool> placed(graph.nodes().size());
+  for (const NodeId id : order) placed[id] = true;
+  const auto first =
+      static_cast<NodeId>(std::find(placed.begin(), placed.end(), false) - placed.begin());
+  return AtNode(graph.node(first),
+                OpError(Rule::kDefinedBeforeUse, graph.node(first).op,
+                        absl::StrCat("stands on a cycle or behind one, as do ", left,
+                                     " of the graph's ", Counted(graph.nodes().size(), "node"))));
+}
+
 absl::Status CheckOutputs(const Graph& graph) {
   if (graph.outputs().empty()) {
     return RuleError(Rule::kHasOutput, "the graph has no output");
@@ -64,38 +83,37 @@ absl::Status CheckOutputs(const Graph& graph) {
 
 }  // namespace
 
-absl::Status CheckOutput(const Graph& graph, const Output& output,
-                         absl::Span<const Output> earlier) {
+absl::Status CheckOutput(const Graph& graph, const Output& output, absl::Span<const Output> earlier,
+                         const ValueNames* names) {
   const Type& type = graph.type(output.value);
   if (type.scalar) {
-    return RuleError(Rule::kOutputIsTensor, absl::StrFormat("%%%d is a scalar", output.value));
+    return RuleError(Rule::kOutputIsTensor,
+                     absl::StrFormat("an output must be a tensor, %s is a scalar of %s",
+                                     NameOf(output.value, names), DTypeName(type.dtype)));
   }
   if (!output.alias_input) return absl::OkStatus();
   const uint32_t index = *output.alias_input;
   if (index >= graph.inputs().size()) {
-    return RuleError(Rule::kAlias, absl::StrFormat("alias of input %d, the graph has %d inputs",
-                                                   index, graph.inputs().size()));
+    return RuleError(Rule::kAlias, absl::StrFormat("alias of input %d, the graph has %s", index,
+                                                   Counted(graph.inputs().size(), "input")));
   }
+  const ValueId id = graph.inputs()[index];
+  const Type& input = graph.type(id);
+  const std::string name = absl::StrFormat("input %d (%s)", index, NameOf(id, names));
+  const auto error = [](const std::string& what) { return RuleError(Rule::kAlias, what); };
   for (const Output& other : earlier) {
-    if (other.alias_input != index) continue;
-    return RuleError(Rule::kAlias,
-                     absl::StrFormat("input %d is the alias of an earlier output", index));
+    if (other.alias_input == index)
+      return error(absl::StrCat(name, " is the alias of an earlier output"));
   }
-  const Type& input = graph.type(graph.inputs()[index]);
   if (input.scalar || input.dtype != type.dtype || input.shape != type.shape) {
-    return RuleError(Rule::kAlias, absl::StrFormat("an output of type %s cannot be written into "
-                                                   "input %d of type %s",
-                                                   Print(type), index, Print(input)));
+    return error(absl::StrFormat("%s of type %s cannot be written into %s of type %s",
+                                 NameOf(output.value, names), Print(type), name, Print(input)));
   }
-  if (graph.producer(graph.inputs()[index]).attributes.Bool(AttributeKey::kHost)) {
-    return RuleError(Rule::kAlias, absl::StrFormat("input %d lies in host memory", index));
-  }
-  for (const int64_t stride : input.strides) {
-    if (stride != 0) continue;
-    return RuleError(Rule::kAlias,
-                     absl::StrFormat("input %d of type %s has an expanded dim, whose elements "
-                                     "share their place",
-                                     index, Print(input)));
+  if (graph.producer(id).attributes.Bool(AttributeKey::kHost))
+    return error(absl::StrCat(name, " lies in host memory"));
+  if (std::count(input.strides.begin(), input.strides.end(), 0) > 0) {
+    return error(absl::StrFormat(
+        "%s of type %s has an expanded dim, whose elements share their place", name, Print(input)));
   }
   return absl::OkStatus();
 }
@@ -103,16 +121,11 @@ absl::Status CheckOutput(const Graph& graph, const Output& output,
 absl::Status Verify(const Graph& graph, Stage stage, const Limits& limits) {
   FUSIOND_RETURN_IF_ERROR(CheckNodeCount(graph.nodes().size(), limits));
   FUSIOND_RETURN_IF_ERROR(CheckInterface(graph.inputs().size() + graph.outputs().size(), limits));
-  const size_t acyclic = graph.AcyclicOrder().size();
-  if (acyclic != graph.nodes().size()) {
-    return RuleError(
-        Rule::kDefinedBeforeUse,
-        absl::StrFormat("%d nodes stand on a cycle or behind one", graph.nodes().size() - acyclic));
-  }
+  FUSIOND_RETURN_IF_ERROR(CheckAcyclic(graph));
   for (const Node& node : graph.nodes()) {
     FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckStoredTypes(graph, node)));
     for (const ValueId result : node.results) {
-      FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckElements(graph.type(result), limits)));
+      FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckElements(node.op, graph.type(result), limits)));
     }
     if (stage == Stage::kImported) continue;
     FUSIOND_RETURN_IF_ERROR(AtNode(node, CheckSpecialised(graph, node)));

@@ -23,8 +23,8 @@ absl::Status Verify(const Graph& graph, Stage stage, const Limits& limits = {});
 
 // Rules of one output, before it is added: it is a tensor, and its alias names an input into whose
 // buffer it can be written and that none of the `earlier` outputs aliases. INVALID_ARGUMENT.
-absl::Status CheckOutput(const Graph& graph, const Output& output,
-                         absl::Span<const Output> earlier);
+absl::Status CheckOutput(const Graph& graph, const Output& output, absl::Span<const Output> earlier,
+                         const ValueNames* names = nullptr);
 
 }  // namespace fusiond::ir
 

@@ -151,7 +151,8 @@ void Builder::SetKeys(NodeId id, uint64_t hash) {
 
 ValueId Builder::Constant(ir::Number value, ir::DType dtype) {
   ir::Attributes attributes{{ir::AttributeKey::kDtype, dtype}};
-  std::visit([&](auto v) { attributes.Set(ir::AttributeKey::kValue, v); }, value);
+  std::visit([&](auto v) { attributes.Set(ir::AttributeKey::kValue, v); },
+             ir::InRange(value, dtype));
   const absl::StatusOr<ValueId> id = Add(Op::kConstant, {}, attributes);
   FUSIOND_CHECK(id.ok());
   return *id;

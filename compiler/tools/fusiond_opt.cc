@@ -196,7 +196,8 @@ absl::StatusOr<std::string> Run(const Flags& flags) {
   const absl::StatusOr<std::string> text =
       base::ReadFile(flags.file == "-" ? "/dev/stdin" : flags.file);
   FUSIOND_RETURN_IF_ERROR(WrongUsage(text.status()));
-  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(*text));
+  ir::ValueNames names;
+  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(*text, {}, &names));
   FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kImported));
   // Kernels are of known extents; the graph alone may say them all.
   if (!flags.extents.empty() || flags.emit != "ir") {
@@ -205,7 +206,7 @@ absl::StatusOr<std::string> Run(const Flags& flags) {
       return WrongUsage(
           absl::InvalidArgumentError(absl::StrCat("--extents: ", extents.status().message())));
     }
-    FUSIOND_ASSIGN_OR_RETURN(graph, ir::Specialise(graph, *extents));
+    FUSIOND_ASSIGN_OR_RETURN(graph, ir::Specialise(graph, *extents, &names));
     FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kSpecialised));
   }
   if (!flags.passes.empty()) {

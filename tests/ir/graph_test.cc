@@ -1,5 +1,7 @@
 #include "compiler/ir/graph.h"
 
+#include <limits>
+
 #include "tests/support/status_matchers.h"
 
 namespace fusiond::ir {
@@ -75,6 +77,22 @@ TEST(GraphTest, DefaultsAreNotStored) {
   const ValueId c = graph.AddConstant(2.0, DType::kDouble);
   EXPECT_EQ(graph.producer(c).attributes, (Attributes{{AttributeKey::kValue, 2.0}}));
   EXPECT_EQ(graph.ConstantValue(c), Number(2.0));
+}
+
+// Passes make constants from arithmetic on constants, which may leave the dtype's range.
+TEST(GraphTest, ConstantBeyondItsRangeIsWhatACastGives) {
+  Graph graph;
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto value = [&](Number number, DType dtype) {
+    return *graph.ConstantValue(graph.AddConstant(number, dtype));
+  };
+  EXPECT_EQ(value(1e30, DType::kHalf), Number(inf));
+  EXPECT_EQ(value(-1e39, DType::kBFloat16), Number(-inf));
+  EXPECT_EQ(value(1e39, DType::kFloat), Number(inf));
+  EXPECT_EQ(value(65519.0, DType::kHalf), Number(65519.0));  // rounds to 65504
+  EXPECT_EQ(value(1e300, DType::kDouble), Number(1e300));
+  EXPECT_EQ(value(int64_t{1} << 31, DType::kInt32), Number(-(int64_t{1} << 31)));
+  EXPECT_EQ(value(int64_t{1} << 40, DType::kInt), Number(int64_t{1} << 40));
 }
 
 TEST(GraphTest, StridesOfOperandsDoNotReachResults) {

@@ -32,8 +32,9 @@ absl::StatusOr<Graph> Build(absl::string_view op, absl::string_view inputs,
 std::string Infer(absl::string_view op, absl::string_view inputs, absl::string_view attributes) {
   const absl::StatusOr<Graph> graph = Build(op, inputs, attributes);
   if (!graph.ok()) {
+    // "8:7: node %r0: IR-18: …"
     const std::vector<std::string> parts =
-        absl::StrSplit(graph.status().message(), absl::MaxSplits(": ", 1));
+        absl::StrSplit(graph.status().message(), absl::MaxSplits(": ", 2));
     return parts.back();
   }
   std::string types;

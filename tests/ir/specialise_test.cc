@@ -12,9 +12,10 @@ using ::fusiond::testing::StatusIs;
 using ::testing::HasSubstr;
 
 absl::StatusOr<std::string> Special(const std::string& text, absl::string_view extents) {
-  FUSIOND_ASSIGN_OR_RETURN(const Graph graph, Parse("fir 1\n" + text));
+  ValueNames names;
+  FUSIOND_ASSIGN_OR_RETURN(const Graph graph, Parse("fir 1\n" + text, {}, &names));
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, ParseExtents(extents, graph));
-  FUSIOND_ASSIGN_OR_RETURN(Graph special, Specialise(graph, shapes));
+  FUSIOND_ASSIGN_OR_RETURN(Graph special, Specialise(graph, shapes, &names));
   FUSIOND_RETURN_IF_ERROR(Verify(special, Stage::kSpecialised));
   special.Compact();
   return Print(special);
@@ -110,30 +111,32 @@ TEST(SpecialiseTest, ContradictionsAreRefused) {
   const Bad kCases[] = {
       {"%a=input:f32[-1,8]\noutput %a", "4x8,4", kInvalid,
        "extents of 2 inputs given, the graph has 1"},
-      {"%a=input:f32[-1,8]\noutput %a", "4", kInvalid, "input 0: 1 extents given, the rank is 2"},
+      {"%a=input:f32[-1,8]\noutput %a", "4", kInvalid,
+       "node %a: input 0: 1 extent given, the rank is 2"},
       {"%a=input:f32[-1,8]\noutput %a", "4x9", kInvalid,
        "input 0: extent 1 is declared 8, 9 given"},
       {"%a=input:f32[1]\noutput %a", "2", kInvalid, "input 0: extent 0 is declared 1, 2 given"},
       {"%a=input:f32[-1]\n%b=input:f32[-1]\n%c=add %a, %b\noutput %c", "4,5", kInvalid,
-       "node %2 (add): IR-18: add: operand 1 has extent 5 at dim 0 of the result, an earlier "
+       "node %c: IR-18: add: operand 1 has extent 5 at dim 0 of the result, an earlier "
        "operand has 4"},
       {"%a=input:f32[-1]\n%b=input:f32[-1]\n%c=add %a, %b\noutput %c", "4,1", kInvalid,
-       "node %2 (add): IR-18: symbolic extent 0 of operand 1 is 1 and meets extent 4"},
+       "node %c: IR-18: add: symbolic extent 0 of operand 1 is 1 and meets extent 4"},
       {"%a=input:f32[-1]\n%b=expand %a {shape=[4]}\noutput %b", "1", kInvalid,
-       "node %1 (expand): IR-18: symbolic extent 0 of operand 0 is 1 and meets extent 4"},
+       "node %b: IR-18: expand: symbolic extent 0 of operand 0 is 1 and meets extent 4"},
       {"%a=input:f32[-1]\n%b=broadcast_in_dim %a {shape=[2,4], broadcast_dims=[1]}\noutput %b", "1",
        kInvalid,
-       "node %1 (broadcast_in_dim): IR-18: symbolic extent 0 of operand 0 is 1 and meets extent 4"},
+       "node %b: IR-18: broadcast_in_dim: symbolic extent 0 of operand 0 is 1 and meets extent 4"},
       {"%a=input:f32[-1]\n%s=input:i64\n%b=broadcast_in_dim %a, %s {shape=[-1,4], "
        "broadcast_dims=[1]}\noutput %b",
        "4,", absl::StatusCode::kUnimplemented,
-       "operand 1, an extent, is neither a constant nor made of sizes (value %1)"},
+       "node %b: broadcast_in_dim: operand 1 (%s), an extent, is neither a constant nor made of "
+       "sizes"},
       {"%a=input:f32[-1]\n%n=size %a {dims=[0]}\n%m=neg %n\n%f=full %n, %m {dtype=f32, "
        "shape=[-1]}\noutput %f",
-       "4", kInvalid, "node %3 (full): IR-10: operand 1, an extent, is -4"},
+       "4", kInvalid, "node %f: IR-10: full: operand 1 (%m), an extent, is -4, must be 0 or more"},
       {"%a=input:f32[-1]\n%n=size %a {dims=[0]}\n%z=constant {value=0}\n%m=div %n, %z\n%f=full "
        "%n, %m {dtype=f32, shape=[-1]}\noutput %f",
-       "4", absl::StatusCode::kUnimplemented, "operand 1, an extent, is neither a constant"},
+       "4", absl::StatusCode::kUnimplemented, "operand 1 (%m), an extent, is neither a constant"},
   };
   for (const Bad& bad : kCases) {
     EXPECT_THAT(Special(bad.graph, bad.extents), StatusIs(bad.code, HasSubstr(bad.words)))

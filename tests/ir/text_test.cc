@@ -75,7 +75,7 @@ TEST(TextTest, ErrorsCarryLineAndColumn) {
       {"", "1:1: expected 'fir', found the end of the text"},
       {"fire 1", "1:1: the first statement must be 'fir 1'"},
       {"fir 2", "1:5: version '2' is not supported, this is version 1"},
-      {"fir 1\n%a = input", "2:6: an input needs a type"},
+      {"fir 1\n%a = input", "2:6: node %a: an input needs its type"},
       {"fir 1\n%a = input : f32[4\n", "2:19: expected ']', found the end of the line"},
       {"fir 1\n%a = input : f99[4]", "2:14: 'f99' is no dtype"},
       {"fir 1\n% a = input : f32", "2:1: a name must follow '%' at once"},

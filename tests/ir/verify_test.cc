@@ -78,7 +78,8 @@ TEST(VerifyTest, CycleIsReportedNotFollowed) {
   graph.ReplaceUses(a, c);  // what a broken pass may do
   EXPECT_THAT(Verify(graph, Stage::kImported),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("IR-06: 2 nodes stand on a cycle or behind one")));
+                       HasSubstr("node %1: IR-06: neg: stands on a cycle or behind one, as do 2 of "
+                                 "the graph's 3 nodes")));
 }
 
 TEST(VerifyTest, LimitsAreChecked) {
@@ -91,7 +92,8 @@ TEST(VerifyTest, LimitsAreChecked) {
               StatusIs(kLimit, HasSubstr("IR-02: 3 inputs and outputs, limit 2")));
   EXPECT_THAT(
       Verify(graph, Stage::kImported, {.max_elements = 15}),
-      StatusIs(kLimit, HasSubstr("node %0: IR-04: f32[4,4]{4,1} has 16 elements, limit 15")));
+      StatusIs(kLimit,
+               HasSubstr("node %0: IR-04: input: f32[4,4]{4,1} has 16 elements, limit 15")));
 }
 
 TEST(VerifyTest, OutputsAreChecked) {
@@ -107,7 +109,7 @@ TEST(VerifyTest, OutputsAreChecked) {
   graph.AddOutput(a, 7);
   EXPECT_THAT(Verify(graph, Stage::kImported),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("output 2: IR-28: alias of input 7, the graph has 1 inputs")));
+                       HasSubstr("output 2: IR-28: alias of input 7, the graph has 1 input")));
 }
 
 TEST(RulesTest, NumbersAscendAndStandInTheReadme) {
