@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "runtime/base/check.h"
 #include "runtime/base/mutex.h"
 #include "server/engine/job_runner.h"
 #include "server/engine/plan_job.h"
@@ -62,19 +64,19 @@ class FakeRunner : public server::JobRunner {
   // The next job, as soon as there is one.
   Job Take() {
     base::MutexLock lock(&mutex_);
-    while (jobs_.empty()) changed_.Wait(&mutex_);
+    while (jobs_.empty()) WaitForChange();
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     return job;
   }
   std::vector<server::CompileJobId> WaitForCancelled(size_t count) {
     base::MutexLock lock(&mutex_);
-    while (cancelled_.size() < count) changed_.Wait(&mutex_);
+    while (cancelled_.size() < count) WaitForChange();
     return cancelled_;
   }
   std::vector<server::CompileJobId> WaitForRaised(size_t count) {
     base::MutexLock lock(&mutex_);
-    while (raised_.size() < count) changed_.Wait(&mutex_);
+    while (raised_.size() < count) WaitForChange();
     return raised_;
   }
   void Refuse(absl::Status with) {
@@ -117,6 +119,11 @@ class FakeRunner : public server::JobRunner {
   }
 
  private:
+  // Waiting in vain ends this test, and says which it is, before ctest ends them all.
+  void WaitForChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    FUSIOND_CHECK(!changed_.WaitWithTimeout(&mutex_, absl::Minutes(2)));
+  }
+
   mutable base::Mutex mutex_;
   base::CondVar changed_;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
