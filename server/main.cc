@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file.h"
 #include "runtime/base/framing.h"
@@ -46,7 +47,7 @@ constexpr char kVersion[] = FUSIOND_VERSION;  // set by CMake from the project's
 Daemon* running_daemon = nullptr;  // for the signal handlers alone
 
 std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
   return value == nullptr ? "" : value;
 }
 
@@ -69,7 +70,7 @@ std::vector<std::string> EnvironmentThatStartsWith(std::initializer_list<const c
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string variable = *entry;
     for (const char* prefix : prefixes) {
-      if (variable.rfind(prefix, 0) == 0) kept.push_back(variable);
+      if (absl::StartsWith(variable, prefix)) kept.push_back(variable);
     }
   }
   return kept;

@@ -86,7 +86,7 @@ absl::StatusOr<absl::Duration> LocalContext::Launch(const LocalExecutable& loade
   float ms = 0;
   FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(driver_.EventElapsedTime(&ms, events_[0], events_[1]),
                                            "cuEventElapsedTime"));
-  return absl::Microseconds(ms * 1e3);
+  return absl::Milliseconds(ms);
 }
 
 }  // namespace fusiond::client

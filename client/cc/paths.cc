@@ -16,8 +16,10 @@ std::string ChannelSocket(const std::string& folder) {
 }
 
 std::string DefaultSocketFolder() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* folder = std::getenv("FUSIOND_SOCKETS"); folder != nullptr && *folder != '\0')
     return folder;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* runtime = std::getenv("XDG_RUNTIME_DIR");
       runtime != nullptr && *runtime != '\0') {
     std::string folder = absl::StrCat(runtime, "/fusiond");

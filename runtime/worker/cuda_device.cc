@@ -18,7 +18,6 @@ using channel::CompletionCode;
 using channel::CompletionReason;
 using channel::MemoryKind;
 using channel::Outcome;
-using channel::TensorBinding;
 using cuda::CUdeviceptr;
 using cuda::Driver;
 

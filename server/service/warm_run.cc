@@ -123,9 +123,9 @@ void WarmRun::Compile(int number) {
   *compile.mutable_inputs() = item.inputs();
   *compile.mutable_options() = item.options();
   const absl::Duration start = base::Clock::System().Now();
-  const CompileEngine::Ticket ticket = compiler_.compile(
-      compile,
-      [self = shared_from_this(), number, start](absl::StatusOr<v1::CompileResponse> answer) {
+  const CompileEngine::Ticket ticket =
+      compiler_.compile(compile, [self = shared_from_this(), number,
+                                  start](const absl::StatusOr<v1::CompileResponse>& answer) {
         self->ItemDone(number, answer, base::Clock::System().Now() - start);
       });
   bool cancel = false;

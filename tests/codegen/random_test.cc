@@ -25,6 +25,7 @@ using ::fusiond::testing::TestSeed;
 
 // FUSIOND_RANDOM_GRAPHS: how many graphs a test takes, for long runs.
 int Graphs(int otherwise) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   const char* count = std::getenv("FUSIOND_RANDOM_GRAPHS");
   return count != nullptr ? std::atoi(count) : otherwise;
 }

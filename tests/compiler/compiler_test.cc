@@ -24,7 +24,6 @@ using executable::KernelStep;
 using ::fusiond::testing::IsOk;
 using ::fusiond::testing::StatusIs;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;

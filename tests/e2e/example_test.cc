@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "runtime/base/file.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
@@ -19,7 +20,7 @@ std::string ShownPart(const std::string& source) {
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
     if (line == "  // README]") inside = false;
-    if (inside) shown += (line.rfind("  ", 0) == 0 ? line.substr(2) : line) + "\n";
+    if (inside) shown += (absl::StartsWith(line, "  ") ? line.substr(2) : line) + "\n";
     if (line == "  // [README") inside = true;
   }
   return shown;

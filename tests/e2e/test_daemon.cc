@@ -50,6 +50,7 @@ void TestDaemon::Start(const Options& options) {
                                         sockets(),        "--state",
                                         state(),          "--nvrtc-any-owner",
                                         "--nvrtc-folder", std::filesystem::absolute("build/nvrtc")};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* nvrtc = std::getenv("FUSIOND_TEST_NVRTC")) {
     arguments.push_back("--nvrtc");
     arguments.push_back(nvrtc);

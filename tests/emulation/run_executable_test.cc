@@ -19,10 +19,9 @@ using executable::KernelArgument;
 using executable::KernelStep;
 using executable::MemsetStep;
 using ::fusiond::testing::StatusIs;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-KernelArgument Make(KernelArgument::Kind kind, uint32_t index = 0, Formula formula = {}) {
+KernelArgument Make(KernelArgument::Kind kind, uint32_t index = 0, const Formula& formula = {}) {
   return {kind, index, DType::kFloat, formula};
 }
 

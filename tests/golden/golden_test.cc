@@ -92,6 +92,7 @@ class GoldenTest : public ::testing::Test {
     }
     ASSERT_THAT(actual, IsOk()) << path_;
     if (*actual == file.expected) return;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
     if (std::getenv("FUSIOND_UPDATE_GOLDEN") != nullptr) {
       ASSERT_THAT(base::WriteFileAtomically(path_, absl::StrCat(file.input, kDivider, *actual)),
                   IsOk());

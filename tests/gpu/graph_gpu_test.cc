@@ -214,6 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(GraphGpuTest, RandomGraphs) {
   int count = 200;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* given = std::getenv("FUSIOND_GPU_RANDOM_GRAPHS")) {
     ASSERT_TRUE(absl::SimpleAtoi(given, &count));
   }

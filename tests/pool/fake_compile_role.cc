@@ -46,7 +46,7 @@ int RunDoomedSupervisor() {
   auto pool = *CompilePool::Create(std::move(options));
   CompileRequest request;
   request.job.mutable_plan()->set_graph("hang");
-  if (!pool->Submit(std::move(request), [](CompileOutcome) {}).ok()) return 2;
+  if (!pool->Submit(std::move(request), [](const CompileOutcome&) {}).ok()) return 2;
   while (true) {
     for (const CompilePoolStatus::Process& process : pool->GetStatus().processes) {
       if (process.state != CompileProcess::State::kBusy) continue;

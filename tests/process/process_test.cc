@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "runtime/base/file.h"
 #include "server/process/child_process.h"
 #include "server/process/harden.h"
@@ -238,8 +239,8 @@ TEST(HardenTest, PrivilegesAreGone) {
   if (pid == 0) {
     if (!Harden().ok()) ::_exit(250);
     ASSERT_OK_AND_ASSIGN(std::string status, base::ReadFile("/proc/self/status"));
-    const bool capless = status.find("CapEff:\t0000000000000000") != std::string::npos;
-    const bool no_new = status.find("NoNewPrivs:\t1") != std::string::npos;
+    const bool capless = absl::StrContains(status, "CapEff:\t0000000000000000");
+    const bool no_new = absl::StrContains(status, "NoNewPrivs:\t1");
     int death = 0;
     ::prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
     const bool undumpable = ::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;

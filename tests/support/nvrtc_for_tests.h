@@ -11,6 +11,7 @@ namespace fusiond::testing {
 
 inline nvrtc::NvrtcLocation NvrtcLocationForTests() {
   nvrtc::NvrtcLocation location;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* path = std::getenv("FUSIOND_TEST_NVRTC")) location.explicit_path = path;
   location.folders = {"build/nvrtc"};
   return location;

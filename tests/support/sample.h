@@ -24,6 +24,7 @@ inline uint32_t CommitNumber() {
 }
 
 inline bool InSample(size_t index, size_t every) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   return std::getenv("FUSIOND_NIGHTLY") != nullptr || index % every == CommitNumber() % every;
 }
 

@@ -30,7 +30,7 @@ class FakeGpu : public cuda::FakeDriver {
  public:
   FakeGpu() {
     cuda::Driver& d = table();
-    using namespace cuda;
+    using namespace cuda;  // NOLINT(google-build-using-namespace): a table of its types
     d.DeviceGetCount = [](int* count) { return *count = 1, kSuccess; };
     d.DeviceGet = [](CUdevice* device, int) { return *device = 0, kSuccess; };
     d.DeviceGetName = [](char* name, int, CUdevice) {
