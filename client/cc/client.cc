@@ -62,24 +62,29 @@ struct Client::Rpc {
       if (status.ok()) return response;
       if (attempt > 0 || status.error_code() != grpc::StatusCode::UNAVAILABLE)
         return FromGrpc(status);
-      FUSIOND_RETURN_IF_ERROR(WaitForDaemon());
+      FUSIOND_RETURN_IF_ERROR(
+          WaitForDaemon(absl::FromChrono(deadline - std::chrono::system_clock::now())));
     }
   }
 
-  absl::Status WaitForDaemon() const {
+  // At most `limit`, and no longer than when connecting.
+  absl::Status WaitForDaemon(absl::Duration limit = absl::InfiniteDuration()) const {
+    const absl::Duration wait = std::min(patience, std::max(limit, absl::ZeroDuration()));
     const auto start = std::chrono::system_clock::now();
     const auto connects_within = [&](absl::Duration limit) {
       return channel->WaitForConnected(start + absl::ToChronoNanoseconds(limit));
     };
-    if (connects_within(std::min(patience, kSocketIsReady))) return absl::OkStatus();
+    if (connects_within(std::min(wait, kSocketIsReady))) return absl::OkStatus();
     if (::faccessat(AT_FDCWD, socket.c_str(), W_OK, AT_EACCESS) != 0 && errno == EACCES) {
       return absl::PermissionDeniedError(
           absl::StrCat("this user may not open ", socket,
                        "; a service admits whoever is in its sockets' group"));
     }
-    if (connects_within(patience)) return absl::OkStatus();
-    return absl::UnavailableError(
-        absl::StrCat("no daemon answers at ", socket, " within ", absl::FormatDuration(patience)));
+    if (connects_within(wait)) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(
+        "no daemon answers at ", socket, " within ",
+        absl::FormatDuration(wait < absl::Seconds(1) ? wait
+                                                     : absl::Trunc(wait, absl::Seconds(1)))));
   }
 };
 

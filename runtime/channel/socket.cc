@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,30 @@ int ConnectOnce(int fd, const sockaddr_un& address) {
     if (errno != EINTR) return errno;
   }
   return 0;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+// Whether `path` still leads to the file that `fd` has open.
+bool IsFile(int fd, const std::string& path) {
+  struct stat open, there;
+  return fd >= 0 && ::fstat(fd, &open) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         open.st_dev == there.st_dev && open.st_ino == there.st_ino;
+}
+
+// Empty when it has none.
+std::string BoundPath(int fd) {
+  sockaddr_un address{};
+  socklen_t size = sizeof(address);
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      size <= offsetof(sockaddr_un, sun_path)) {
+    return "";
+  }
+  return std::string(address.sun_path,
+                     ::strnlen(address.sun_path, size - offsetof(sockaddr_un, sun_path)));
 }
 
 base::UniqueFd NewSocket(int type) {
@@ -106,33 +131,85 @@ absl::StatusOr<PeerIdentity> GetPeerIdentity(int fd) {
 }
 
 absl::StatusOr<UnixListener> UnixListener::Listen(const std::string& path, int type, mode_t mode) {
-  FUSIOND_ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path));
   UnixListener listener;
-  const std::string lock_path = absl::StrCat(path, ".lock");
-  listener.lock_.reset(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!listener.lock_.valid()) return base::ErrnoStatus(errno, absl::StrCat("open ", lock_path));
-  if (::flock(listener.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return base::ErrnoStatus(errno, absl::StrCat("lock ", lock_path));
-    return absl::AlreadyExistsError(
-        absl::StrCat(path, ": another process listens there and holds ", lock_path));
-  }
-  FUSIOND_RETURN_IF_ERROR(RemoveStaleSocket(path, address, type));
-  listener.fd_ = NewSocket(type);
-  if (!listener.fd_.valid()) return base::ErrnoStatus(errno, "create socket");
-  // The mode of the unbound socket, less the umask, becomes that of the file, which is therefore
-  // never more open than asked for; chmod then restores what the umask took.
-  if (::fchmod(listener.fd_.get(), mode) != 0) return base::ErrnoStatus(errno, "fchmod socket");
-  if (::bind(listener.fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat("bind ", path));
-  }
   listener.path_ = path;
-  if (::chmod(path.c_str(), mode) != 0)
-    return base::ErrnoStatus(errno, absl::StrCat("chmod ", path));
-  if (::listen(listener.fd_.get(), kBacklog) != 0) {
-    return base::ErrnoStatus(errno, absl::StrCat("listen on ", path));
-  }
+  listener.type_ = type;
+  listener.mode_ = mode;
+  FUSIOND_RETURN_IF_ERROR(listener.Bind());
   listener.reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return listener;
+}
+
+absl::Status UnixListener::TakeLock() {
+  const std::string lock_path = absl::StrCat(path_, ".lock");
+  if (IsFile(lock_.get(), lock_path)) return absl::OkStatus();
+  base::UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) return base::ErrnoStatus(errno, absl::StrCat("open ", lock_path));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return base::ErrnoStatus(errno, absl::StrCat("lock ", lock_path));
+    return absl::AlreadyExistsError(
+        absl::StrCat(path_, ": another process listens there and holds ", lock_path));
+  }
+  lock_ = std::move(lock);
+  return absl::OkStatus();
+}
+
+absl::Status UnixListener::Bind() {
+  FUSIOND_ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path_));
+  FUSIOND_RETURN_IF_ERROR(TakeLock());
+  if (IsOurs()) return absl::OkStatus();
+  FUSIOND_RETURN_IF_ERROR(RemoveStaleSocket(path_, address, type_));
+  base::UniqueFd fd = NewSocket(type_);
+  if (!fd.valid()) return base::ErrnoStatus(errno, "create socket");
+  // The mode of the unbound socket, less the umask, becomes that of the file, which is therefore
+  // never more open than asked for; chmod then restores what the umask took.
+  if (::fchmod(fd.get(), mode_) != 0) return base::ErrnoStatus(errno, "fchmod socket");
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0)
+    return base::ErrnoStatus(errno, absl::StrCat("bind ", path_));
+  if (::chmod(path_.c_str(), mode_) != 0)
+    return base::ErrnoStatus(errno, absl::StrCat("chmod ", path_));
+  if (::listen(fd.get(), kBacklog) != 0)
+    return base::ErrnoStatus(errno, absl::StrCat("listen on ", path_));
+  fd_ = std::move(fd);
+  NotePlace();
+  return absl::OkStatus();
+}
+
+void UnixListener::NotePlace() {
+  struct stat file, folder;
+  if (::lstat(path_.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode) ||
+      ::stat(FolderOf(path_).c_str(), &folder) != 0) {
+    return;
+  }
+  place_ = Place{file.st_dev, file.st_ino, folder.st_mode & 07777, folder.st_gid};
+}
+
+bool UnixListener::IsOurs() const {
+  struct stat file;
+  return place_.has_value() && ::lstat(path_.c_str(), &file) == 0 &&
+         file.st_dev == place_->device && file.st_ino == place_->inode;
+}
+
+bool UnixListener::InPlace() const {
+  if (!place_.has_value()) return true;  // never known, so not to be missed
+  return IsOurs() && (!lock_.valid() || IsFile(lock_.get(), absl::StrCat(path_, ".lock")));
+}
+
+absl::Status UnixListener::Rebind() {
+  if (!lock_.valid()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, ": is made by whoever started us with it"));
+  }
+  const std::string folder = FolderOf(path_);
+  if (struct stat info; ::stat(folder.c_str(), &info) != 0) {
+    FUSIOND_RETURN_IF_ERROR(base::MakeFolders(folder));
+    // As it was, for those who must get through it.
+    if (::chmod(folder.c_str(), place_->folder_mode) != 0 ||
+        ::chown(folder.c_str(), static_cast<uid_t>(-1), place_->folder_group) != 0) {
+      return base::ErrnoStatus(errno, absl::StrCat("restore the mode of ", folder));
+    }
+  }
+  return Bind();
 }
 
 absl::StatusOr<UnixListener> UnixListener::Adopt(base::UniqueFd fd) {
@@ -147,6 +224,8 @@ absl::StatusOr<UnixListener> UnixListener::Adopt(base::UniqueFd fd) {
     return base::ErrnoStatus(errno, "make listening socket non-blocking");
   }
   UnixListener listener;
+  listener.path_ = BoundPath(fd.get());
+  listener.NotePlace();
   listener.fd_ = std::move(fd);
   listener.reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return listener;
@@ -159,6 +238,9 @@ UnixListener& UnixListener::operator=(UnixListener&& other) noexcept {
     lock_ = std::move(other.lock_);
     reserve_ = std::move(other.reserve_);
     path_ = std::exchange(other.path_, std::string());
+    type_ = other.type_;
+    mode_ = other.mode_;
+    place_ = std::exchange(other.place_, std::nullopt);
   }
   return *this;
 }
@@ -166,7 +248,8 @@ UnixListener& UnixListener::operator=(UnixListener&& other) noexcept {
 UnixListener::~UnixListener() { Unlink(); }
 
 void UnixListener::Unlink() {
-  if (lock_.valid() && !path_.empty()) ::unlink(path_.c_str());
+  // What stands there may be another's by now.
+  if (lock_.valid() && IsOurs()) ::unlink(path_.c_str());
 }
 
 absl::StatusOr<AcceptedConnection> UnixListener::Accept() {

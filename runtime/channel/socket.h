@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +57,15 @@ class UnixListener {
   ~UnixListener();
 
   int fd() const { return fd_.get(); }
-  const std::string& path() const { return path_; }  // empty when adopted
+  const std::string& path() const { return path_; }
+
+  // Whether the path still leads here: false once somebody has removed or replaced the socket, its
+  // lock or their folder.
+  bool InPlace() const;
+  // Makes anew what of folder, lock and socket is gone. Connections go on, those that wait to be
+  // accepted are lost, and fd() is another. On an error everything is as before. ALREADY_EXISTS:
+  // another process listens there now. FAILED_PRECONDITION: adopted, so that others make the path.
+  absl::Status Rebind();
 
   // UNAVAILABLE when no connection waits. RESOURCE_EXHAUSTED when the process has no descriptor
   // left: a connection that waited has been closed then, so the caller does not spin on it.
@@ -64,12 +73,26 @@ class UnixListener {
 
  private:
   UnixListener() = default;
+  absl::Status TakeLock();
+  absl::Status Bind();
+  void NotePlace();
+  bool IsOurs() const;  // the socket file at the path
   void Unlink();
 
   base::UniqueFd fd_;
-  base::UniqueFd lock_;
+  base::UniqueFd lock_;     // invalid when adopted
   base::UniqueFd reserve_;  // given up for a moment when descriptors run out
   std::string path_;
+  int type_ = 0;
+  mode_t mode_ = 0;
+  // Of the socket file, and of the folder that it is in.
+  struct Place {
+    dev_t device = 0;
+    ino_t inode = 0;
+    mode_t folder_mode = 0;
+    gid_t folder_group = 0;
+  };
+  std::optional<Place> place_;
 };
 
 // UNAVAILABLE when nobody listens there (or the path does not exist), DEADLINE_EXCEEDED when the

@@ -59,12 +59,14 @@ absl::Status RunWorker(WorkerOptions options) {
   SupervisorSource source(std::move(options.fetch_socket));
   channel::WorkerLoop* loop_for_loss = nullptr;
   FUSIOND_ASSIGN_OR_RETURN(OpenedDevice opened, OpenDevice(options, &source, [&](absl::Status why) {
-                             options.log(absl::StrCat("context lost: ", why.message()));
+                             options.log("error", absl::StrCat("context lost: ", why.message()));
                              loop_for_loss->Lose(std::move(why));
                            }));
   channel::WorkerLoopOptions loop_options;
   loop_options.on_session_end = [&](const absl::Status& why) {
-    options.log(absl::StrCat("session ended: ", why.ToString()));
+    if (why.ok()) return options.log("debug", "session ended");
+    options.log("warning", absl::StrCat("session ended: ",
+                                        why.ToString(absl::StatusToStringMode::kWithNoExtraData)));
   };
   FUSIOND_ASSIGN_OR_RETURN(
       std::unique_ptr<channel::WorkerLoop> loop,
@@ -77,7 +79,8 @@ absl::Status RunWorker(WorkerOptions options) {
     if (absl::IsUnavailable(status) && channel::HasHungUp(adopt)) {
       return loop->Stop();  // the supervisor is gone, and not only the client it sent
     }
-    if (!status.ok()) options.log(absl::StrCat("connection refused: ", status.message()));
+    if (!status.ok())
+      options.log("warning", absl::StrCat("connection refused: ", status.message()));
   }));
   FUSIOND_RETURN_IF_ERROR(loop->Watch(source.fd(), [&] { source.OnReadable(); }));
   if (opened.cpu != nullptr) {

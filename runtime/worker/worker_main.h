@@ -25,7 +25,8 @@ struct WorkerOptions {
   // A descriptor that becomes readable when the worker shall drain (signalfd or pipe); -1 = none.
   int drain_fd = -1;
   absl::Duration drain_grace = absl::Seconds(5);
-  std::function<void(const std::string&)> log = [](const std::string&) {};
+  std::function<void(const std::string& level, const std::string& line)> log =
+      [](const std::string&, const std::string&) {};
 };
 
 // Serves until the supervisor hangs up, the worker has been idle, it was drained (all OK), or the

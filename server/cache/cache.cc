@@ -10,7 +10,6 @@ namespace {
 
 constexpr absl::Duration kUpkeepInterval = absl::Seconds(1);
 constexpr absl::Duration kJournalInterval = absl::Seconds(30);
-constexpr absl::Duration kCountInterval = absl::Minutes(1);
 
 void Count(std::atomic<uint64_t>& tally) { tally.fetch_add(1, std::memory_order_relaxed); }
 
@@ -198,7 +197,9 @@ void Cache::Upkeep() {
   if (store_ == nullptr) return;
   base::MutexLock lock(&upkeep_mutex_);
   store_->Upkeep();
-  const StoreState state = store_->Status().state;
+  const StoreStatus status = store_->Status();
+  const StoreState state = status.state;
+  if (std::exchange(losses_, status.losses) != status.losses) tiers_.StoreLostAll();
   if (state != StoreState::kOpening) {
     base::MutexLock opened_lock(&mutex_);
     if (!opened_) changed_.SignalAll();
@@ -211,27 +212,6 @@ void Cache::Upkeep() {
     journal_.Flush(absl::ToUnixSeconds(absl::Now()));
     next_flush_ = now + kJournalInterval;
   }
-  if (now >= next_count_ && counted_changes_ != tiers_.Changes()) {
-    counted_changes_ = tiers_.Changes();
-    CountStoredRequests();
-    // A huge cache is counted more rarely: at most a hundredth of the time goes into it.
-    next_count_ = now + std::max(kCountInterval, 100 * (clock_.Now() - now));
-  }
-}
-
-void Cache::CountStoredRequests() {
-  uint64_t count = 0;
-  std::optional<RecordKey> after;
-  while (true) {
-    absl::StatusOr<std::vector<RecordKey>> keys =
-        store_->Keys(RecordKind::kRequest, "", after, kMaxPage);
-    if (!keys.ok()) return;
-    count += keys->size();
-    if (keys->size() < kMaxPage) break;
-    after = keys->back();
-  }
-  base::MutexLock lock(&mutex_);
-  stored_requests_ = count;
 }
 
 void Cache::Run() {

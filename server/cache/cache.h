@@ -112,10 +112,15 @@ class Cache {
   // Gives the space of what was dropped back to the file system; blocks for as long as that takes.
   absl::Status Compact();
 
+  // Cost: lists the store's folders.
   CacheStats Stats() const;
+  // What is wrong now, as CacheStats::degraded. Cheap.
+  std::string Degraded() const { return store_ == nullptr ? "" : store_->Status().detail; }
+  // How many executables are leased. Cheap.
+  size_t PinnedExecutables() const { return pins_->Size(); }
 
-  // Whatever is due: the store's upkeep, the journal's counts, the count of entries. The cache's
-  // own thread calls it about once a second; a test calls it when it likes.
+  // Whatever is due: the store's upkeep, the journal's counts. The cache's own thread calls it
+  // about once a second; a test calls it when it likes.
   void Upkeep();
 
  private:
@@ -142,7 +147,6 @@ class Cache {
       ABSL_LOCKS_EXCLUDED(commit_mutex_);
   std::vector<Neighbour> NeighboursOf(const KeyMaterial& request, const RequestKey& key);
 
-  void CountStoredRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
   void Run();
 
   const CacheOptions options_;
@@ -158,14 +162,12 @@ class Cache {
 
   base::Mutex upkeep_mutex_ ABSL_ACQUIRED_BEFORE(commit_mutex_);
   absl::Duration next_flush_ ABSL_GUARDED_BY(upkeep_mutex_);
-  absl::Duration next_count_ ABSL_GUARDED_BY(upkeep_mutex_);
-  std::optional<uint64_t> counted_changes_ ABSL_GUARDED_BY(upkeep_mutex_);  // Tiers::Changes()
+  uint64_t losses_ ABSL_GUARDED_BY(upkeep_mutex_) = 0;  // StoreStatus::losses, as told to tiers_
 
   mutable base::Mutex mutex_;
   base::CondVar changed_;  // opened_ or stopping_
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<uint64_t> stored_requests_ ABSL_GUARDED_BY(mutex_);
 
   // Relaxed: tallies that nothing is ordered by.
   std::atomic<uint64_t> negative_hits_{0};

@@ -265,14 +265,13 @@ CacheStats Cache::Stats() const {
   stats.negative_entries = negative_.Size();
   stats.commits = commits_.load(std::memory_order_relaxed);
   stats.commits_in_memory_only = commits_in_memory_only_.load(std::memory_order_relaxed);
-  stats.pinned_executables = pins_->Size();
+  stats.pinned_executables = PinnedExecutables();
+  stats.requests_kept = tiers_.Requests();
   stats.memory = tiers_.MemoryStats();
   if (store_ != nullptr) {
     stats.store = store_->Stats();
-    stats.degraded = store_->Status().detail;
+    stats.degraded = Degraded();
   }
-  base::MutexLock lock(&mutex_);
-  stats.stored_requests = stored_requests_;
   return stats;
 }
 

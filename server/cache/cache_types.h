@@ -129,7 +129,7 @@ struct CacheStats {
   uint64_t commits = 0;
   uint64_t commits_in_memory_only = 0;
   uint64_t pinned_executables = 0;
-  std::optional<uint64_t> stored_requests;  // as of the last count, a minute ago at most
+  uint64_t requests_kept = 0;  // in memory or store, as Tiers::Requests
   MemoryTier::Stats memory;
   StoreStats store;
   std::string degraded;  // one line for status and health; empty when all is well

@@ -19,6 +19,18 @@ void Count(std::atomic<uint64_t>& tally, uint64_t n = 1) {
   tally.fetch_add(n, std::memory_order_relaxed);
 }
 
+// Each once.
+std::vector<RecordKey> RequestsAmong(absl::Span<const RecordKey> keys) {
+  std::vector<RecordKey> requests;
+  for (const RecordKey& key : keys) {
+    if (key.kind() == RecordKind::kRequest &&
+        std::find(requests.begin(), requests.end(), key) == requests.end()) {
+      requests.push_back(key);
+    }
+  }
+  return requests;
+}
+
 leveldb::ReadOptions CheckedRead() {
   leveldb::ReadOptions options;
   options.verify_checksums = true;
@@ -51,8 +63,10 @@ LevelDbStore::~LevelDbStore() {
 }
 
 StoreStatus LevelDbStore::Status() const {
+  const uint64_t losses =
+      moved_aside_.load(std::memory_order_relaxed) + replaced_.load(std::memory_order_relaxed);
   base::MutexLock lock(&mutex_);
-  return {state_, detail_};
+  return {state_, detail_, losses};
 }
 
 std::shared_ptr<leveldb::DB> LevelDbStore::Database() const {
@@ -120,7 +134,9 @@ absl::Status LevelDbStore::Commit(absl::Span<const StoreWrite> writes) {
   base::MutexLock lock(&write_mutex_);
   FUSIOND_ASSIGN_OR_RETURN(std::shared_ptr<leveldb::DB> db, WritableDatabase());
   leveldb::WriteBatch batch;
+  std::vector<RecordKey> keys;
   for (const StoreWrite& write : writes) {
+    keys.push_back(write.key);
     std::string record;
     if (write.payload.size() <= kMaxInlinePayloadBytes) {
       record = EncodeRecord(write.key.kind(), write.material, write.payload);
@@ -133,9 +149,11 @@ absl::Status LevelDbStore::Commit(absl::Span<const StoreWrite> writes) {
     }
     batch.Put(SliceOf(write.key.bytes()), SliceOf(record));
   }
+  const int64_t before = StoredRequests(*db, keys);
   leveldb::Status status = db->Write(leveldb::WriteOptions(), &batch);
   if (!status.ok()) return WriteFailed(status);
   unsynced_ = true;
+  AddRequests(static_cast<int64_t>(RequestsAmong(keys).size()) - before);
   return absl::OkStatus();
 }
 
@@ -150,9 +168,11 @@ absl::Status LevelDbStore::Delete(absl::Span<const RecordKey> keys) {
     if (blob.ok() && blob->has_value()) files.emplace_back(key, **blob);
     batch.Delete(SliceOf(key.bytes()));
   }
+  const int64_t before = StoredRequests(*db, keys);
   leveldb::Status status = db->Write(leveldb::WriteOptions(), &batch);
   if (!status.ok()) return WriteFailed(status);
   unsynced_ = true;
+  AddRequests(-before);
   for (const auto& [key, blob] : files) blobs_.Remove(key, blob);
   return absl::OkStatus();
 }
@@ -190,6 +210,25 @@ absl::StatusOr<std::vector<RecordKey>> LevelDbStore::Keys(RecordKind kind, absl:
   return keys;
 }
 
+int64_t LevelDbStore::StoredRequests(leveldb::DB& db, absl::Span<const RecordKey> keys) const {
+  int64_t count = 0;
+  std::string value;
+  for (const RecordKey& key : RequestsAmong(keys))
+    count += db.Get(leveldb::ReadOptions(), SliceOf(key.bytes()), &value).IsNotFound() ? 0 : 1;
+  return count;
+}
+
+void LevelDbStore::AddRequests(int64_t more) {
+  since_counted_ += more;
+  if (counted_.has_value()) requests_.store(*counted_ + since_counted_, std::memory_order_relaxed);
+}
+
+std::optional<uint64_t> LevelDbStore::Requests() const {
+  const int64_t requests = requests_.load(std::memory_order_relaxed);
+  if (requests < 0) return std::nullopt;
+  return static_cast<uint64_t>(requests);
+}
+
 absl::Status LevelDbStore::Compact() {
   FUSIOND_ASSIGN_OR_RETURN(std::shared_ptr<leveldb::DB> db, WritableDatabase());
   // Twice: the first round pushes deletions down to the last level, the second drops what they
@@ -206,6 +245,7 @@ StoreStats LevelDbStore::Stats() const {
   stats.recoveries = recoveries_.load(std::memory_order_relaxed);
   stats.repairs = repairs_.load(std::memory_order_relaxed);
   stats.moved_aside = moved_aside_.load(std::memory_order_relaxed);
+  stats.replaced = replaced_.load(std::memory_order_relaxed);
   stats.orphaned_files = orphaned_files_.load(std::memory_order_relaxed);
   return stats;
 }

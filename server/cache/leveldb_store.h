@@ -14,6 +14,8 @@
 #ifndef FUSIOND_SERVER_CACHE_LEVELDB_STORE_H_
 #define FUSIOND_SERVER_CACHE_LEVELDB_STORE_H_
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -67,6 +69,7 @@ class LevelDbStore final : public Store {
                                               size_t limit) override;
   void Upkeep() override;
   absl::Status Compact() override;
+  std::optional<uint64_t> Requests() const override;
   StoreStats Stats() const override;
 
   // Back-off between attempts to take up writing again: doubles from the first to the second.
@@ -74,6 +77,8 @@ class LevelDbStore final : public Store {
   static constexpr absl::Duration kLastRetry = absl::Minutes(1);
 
  private:
+  static constexpr int64_t kUncounted = -1;
+
   explicit LevelDbStore(LevelDbStoreOptions options);
 
   // Makes the folders, checks the file system and takes the lock, as far as not done before.
@@ -84,6 +89,18 @@ class LevelDbStore final : public Store {
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the disk takes a write buffer's worth of bytes again.
   absl::Status ProbeDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
+  // Whether the data base that was opened is still found at its path.
+  bool DatabaseInPlace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
+  // Closes and unlocks what was opened in a folder that somebody has removed or replaced; the next
+  // Open takes what is there then.
+  void LetGoOfFolder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_);
+  // Counts requests once, in a snapshot; from then on the count follows every write.
+  void CountRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(upkeep_mutex_)
+      ABSL_LOCKS_EXCLUDED(write_mutex_, mutex_);
+  // How many of `keys` are requests that are stored; each once.
+  int64_t StoredRequests(leveldb::DB& db, absl::Span<const RecordKey> keys) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  void AddRequests(int64_t more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void SyncLog() ABSL_LOCKS_EXCLUDED(write_mutex_, mutex_);
   void SweepOrphans() ABSL_LOCKS_EXCLUDED(write_mutex_, mutex_);
 
@@ -114,8 +131,11 @@ class LevelDbStore final : public Store {
   mutable base::Mutex mutex_ ABSL_ACQUIRED_AFTER(write_mutex_);
 
   base::UniqueFd lock_ ABSL_GUARDED_BY(upkeep_mutex_);
+  ino_t db_inode_ ABSL_GUARDED_BY(upkeep_mutex_) = 0;  // of its folder; 0: not open
   bool swept_ ABSL_GUARDED_BY(upkeep_mutex_) = false;
   bool unsynced_ ABSL_GUARDED_BY(write_mutex_) = false;
+  std::optional<int64_t> counted_ ABSL_GUARDED_BY(write_mutex_);  // requests, in the snapshot
+  int64_t since_counted_ ABSL_GUARDED_BY(write_mutex_) = 0;       // come, less gone, since then
 
   StoreState state_ ABSL_GUARDED_BY(mutex_) = StoreState::kOpening;
   std::string detail_ ABSL_GUARDED_BY(mutex_);
@@ -132,6 +152,8 @@ class LevelDbStore final : public Store {
   std::atomic<uint64_t> recoveries_{0};
   std::atomic<uint64_t> repairs_{0};
   std::atomic<uint64_t> moved_aside_{0};
+  std::atomic<uint64_t> replaced_{0};
+  std::atomic<int64_t> requests_{kUncounted};  // counted_ and since_counted_, for readers
   std::atomic<uint64_t> orphaned_files_{0};
 };
 

@@ -1,7 +1,10 @@
 // LevelDbStore: opening, failing and recovering.
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "leveldb/iterator.h"
 #include "leveldb/write_batch.h"
 #include "runtime/base/status_macros.h"
 #include "server/cache/leveldb_store.h"
@@ -11,6 +14,11 @@ namespace fusiond::cache {
 namespace {
 
 constexpr size_t kProbeBytes = size_t{8} << 20;  // what opening may have to write: a write buffer
+
+ino_t InodeOf(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
 
 }  // namespace
 
@@ -47,8 +55,58 @@ absl::Status LevelDbStore::WriteFailed(const leveldb::Status& status) {
   return Degrade(StoreState::kReadOnly, status.ToString());
 }
 
+bool LevelDbStore::DatabaseInPlace() const {
+  const std::string db = options_.folder + "/db";
+  struct stat current;
+  return db_inode_ == 0 ||
+         (InodeOf(db) == db_inode_ && ::stat((db + "/CURRENT").c_str(), &current) == 0);
+}
+
+void LevelDbStore::LetGoOfFolder() {
+  const bool lost = !DatabaseInPlace();
+  const std::string text = absl::StrCat(options_.folder, " was removed or replaced");
+  options_.log(absl::StrCat("cache: ", text, lost ? "; what it held is gone" : " in part"));
+  if (lost) replaced_.fetch_add(1, std::memory_order_relaxed);
+  lock_.reset();
+  db_inode_ = 0;
+  {
+    base::MutexLock lock(&mutex_);
+    state_ = StoreState::kUnavailable;
+    detail_ = absl::StrCat("cache is in memory only: ", text);
+    next_retry_ = options_.clock->Now();
+  }
+  Close();
+}
+
+void LevelDbStore::CountRequests() {
+  std::shared_ptr<leveldb::DB> db;
+  const leveldb::Snapshot* snapshot;
+  {
+    base::MutexLock lock(&write_mutex_);
+    if (counted_.has_value()) return;
+    db = Database();
+    if (db == nullptr) return;
+    snapshot = db->GetSnapshot();
+    since_counted_ = 0;
+  }
+  const char kind = static_cast<char>(RecordKind::kRequest);
+  leveldb::ReadOptions options;
+  options.fill_cache = false;
+  options.snapshot = snapshot;
+  int64_t count = 0;
+  {
+    std::unique_ptr<leveldb::Iterator> at(db->NewIterator(options));
+    for (at->Seek(std::string(1, kind)); at->Valid() && at->key()[0] == kind; at->Next()) ++count;
+  }
+  db->ReleaseSnapshot(snapshot);
+  base::MutexLock lock(&write_mutex_);
+  counted_ = count;
+  AddRequests(0);
+}
+
 void LevelDbStore::Upkeep() {
   base::MutexLock lock(&upkeep_mutex_);
+  if (lock_.valid() && !(HoldsFolder(lock_, options_.folder) && DatabaseInPlace())) LetGoOfFolder();
   StoreState state;
   bool due;
   {
@@ -63,6 +121,7 @@ void LevelDbStore::Upkeep() {
   } else if (state == StoreState::kOpening || due) {
     Open();
   }
+  CountRequests();
 }
 
 void LevelDbStore::Open() {
@@ -92,6 +151,12 @@ void LevelDbStore::Open() {
   moved_aside_.fetch_add(opened->moved_aside, std::memory_order_relaxed);
   recoveries_.fetch_add(reopened, std::memory_order_relaxed);
   if (reopened) options_.log("cache: writes are on again");
+  {
+    base::MutexLock write_lock(&write_mutex_);
+    counted_.reset();
+    requests_.store(kUncounted, std::memory_order_relaxed);
+  }
+  db_inode_ = InodeOf(options_.folder + "/db");
   base::MutexLock lock(&mutex_);
   db_ = std::shared_ptr<leveldb::DB>(opened->db.release(), [this](leveldb::DB* db) {
     delete db;

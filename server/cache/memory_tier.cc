@@ -21,15 +21,16 @@ std::shared_ptr<const Record> MemoryTier::Get(const RecordKey& key) {
   return at->second->record;
 }
 
-void MemoryTier::Put(const RecordKey& key, std::shared_ptr<const Record> record) {
-  Insert(key, std::move(record), true);
+void MemoryTier::Put(const RecordKey& key, std::shared_ptr<const Record> record, bool stored) {
+  Insert(key, std::move(record), true, stored);
 }
 
 bool MemoryTier::PutIfAbsent(const RecordKey& key, std::shared_ptr<const Record> record) {
-  return Insert(key, std::move(record), false);
+  return Insert(key, std::move(record), false, true);
 }
 
-bool MemoryTier::Insert(const RecordKey& key, std::shared_ptr<const Record> record, bool replace) {
+bool MemoryTier::Insert(const RecordKey& key, std::shared_ptr<const Record> record, bool replace,
+                        bool stored) {
   const size_t bytes = record->payload.size() + record->material.size() + kEntryOverheadBytes;
   const size_t shard_number = ShardOf(key);
   std::list<Entry> replaced;  // destroyed without the lock
@@ -39,7 +40,8 @@ bool MemoryTier::Insert(const RecordKey& key, std::shared_ptr<const Record> reco
     if (!replace && shard.index.contains(key)) return false;
     Take(shard, key, replaced);
     if (bytes > budget_bytes_) return false;
-    shard.used.push_front({key, std::move(record), bytes});
+    shard.used.push_front({key, std::move(record), bytes, stored});
+    Count(shard.used.front(), 1);
     shard.index[key] = shard.used.begin();
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -54,10 +56,36 @@ void MemoryTier::Remove(const RecordKey& key) {
   Take(shard, key, removed);
 }
 
+void MemoryTier::Count(const Entry& entry, int64_t sign) {
+  if (entry.key.kind() != RecordKind::kRequest) return;
+  requests_.fetch_add(sign, std::memory_order_relaxed);
+  if (!entry.stored) unstored_requests_.fetch_add(sign, std::memory_order_relaxed);
+}
+
+void MemoryTier::SetUnstored(Entry& entry) {
+  Count(entry, -1);
+  entry.stored = false;
+  Count(entry, 1);
+}
+
+void MemoryTier::MarkUnstored(const RecordKey& key) {
+  Shard& shard = shards_[ShardOf(key)];
+  base::MutexLock lock(&shard.mutex);
+  if (auto at = shard.index.find(key); at != shard.index.end()) SetUnstored(*at->second);
+}
+
+void MemoryTier::MarkAllUnstored() {
+  for (Shard& shard : shards_) {
+    base::MutexLock lock(&shard.mutex);
+    for (Entry& entry : shard.used) SetUnstored(entry);
+  }
+}
+
 void MemoryTier::Take(Shard& shard, const RecordKey& key, std::list<Entry>& out) {
   auto at = shard.index.find(key);
   if (at == shard.index.end()) return;
   bytes_.fetch_sub(at->second->bytes, std::memory_order_relaxed);
+  Count(*at->second, -1);
   out.splice(out.begin(), shard.used, at->second);
   shard.index.erase(at);
 }
@@ -95,6 +123,9 @@ MemoryTier::Stats MemoryTier::GetStats() const {
   Stats stats;
   stats.bytes = bytes_.load(std::memory_order_relaxed);
   stats.evictions = evictions_.load(std::memory_order_relaxed);
+  stats.requests = static_cast<uint64_t>(requests_.load(std::memory_order_relaxed));
+  stats.unstored_requests =
+      static_cast<uint64_t>(unstored_requests_.load(std::memory_order_relaxed));
   for (const Shard& shard : shards_) {
     base::MutexLock lock(&shard.mutex);
     stats.entries += shard.used.size();

@@ -32,10 +32,14 @@ class MemoryTier {
   // nullptr when absent; a hit is now the last used.
   std::shared_ptr<const Record> Get(const RecordKey& key);
   // Takes the place of what stood there. A record larger than the whole budget is not kept.
-  void Put(const RecordKey& key, std::shared_ptr<const Record> record);
-  // Leaves what stands there; returns whether `record` has been kept.
+  // `stored`: the store has it too, as far as is known.
+  void Put(const RecordKey& key, std::shared_ptr<const Record> record, bool stored = true);
+  // Leaves what stands there; returns whether `record`, which comes from the store, has been kept.
   bool PutIfAbsent(const RecordKey& key, std::shared_ptr<const Record> record);
   void Remove(const RecordKey& key);
+  // The store does not have it, or none of all, after all.
+  void MarkUnstored(const RecordKey& key);
+  void MarkAllUnstored();
   // All keys of `kind` whose digest starts with `prefix`, in no order. O(entries).
   std::vector<RecordKey> Keys(RecordKind kind, absl::string_view prefix) const;
 
@@ -43,6 +47,8 @@ class MemoryTier {
     uint64_t entries = 0;
     uint64_t bytes = 0;  // charged: payloads, material, and what an entry costs beside them
     uint64_t evictions = 0;
+    uint64_t requests = 0;           // of the entries, those of kind request
+    uint64_t unstored_requests = 0;  // of these, those that the store does not have
   };
   Stats GetStats() const;
 
@@ -54,6 +60,7 @@ class MemoryTier {
     RecordKey key;
     std::shared_ptr<const Record> record;
     size_t bytes;
+    bool stored;
   };
   struct Shard {
     mutable base::Mutex mutex;
@@ -62,7 +69,11 @@ class MemoryTier {
   };
 
   static size_t ShardOf(const RecordKey& key);
-  bool Insert(const RecordKey& key, std::shared_ptr<const Record> record, bool replace);
+  bool Insert(const RecordKey& key, std::shared_ptr<const Record> record, bool replace,
+              bool stored);
+  // Into the counts of requests, or out of them.
+  void Count(const Entry& entry, int64_t sign);
+  void SetUnstored(Entry& entry);
   // Takes the entry of `key` out of the shard, into `out`.
   void Take(Shard& shard, const RecordKey& key, std::list<Entry>& out)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
@@ -76,6 +87,8 @@ class MemoryTier {
   // under way elsewhere is put right by that insertion.
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> evictions_{0};
+  std::atomic<int64_t> requests_{0};
+  std::atomic<int64_t> unstored_requests_{0};
 };
 
 }  // namespace fusiond::cache

@@ -1,6 +1,7 @@
 #include "server/cache/state_folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -86,6 +87,13 @@ absl::StatusOr<base::UniqueFd> LockFolder(const std::string& folder) {
     [[maybe_unused]] ssize_t written = ::pwrite(fd.get(), self.data(), self.size(), 0);
   }
   return fd;
+}
+
+bool HoldsFolder(const base::UniqueFd& lock, const std::string& folder) {
+  struct stat held, there;
+  return ::fstat(lock.get(), &held) == 0 &&
+         ::stat(absl::StrCat(folder, "/lock").c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 }  // namespace fusiond::cache

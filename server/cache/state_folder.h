@@ -27,6 +27,10 @@ absl::Status CheckFileSystem(const std::string& folder);
 // base/file.h.
 absl::StatusOr<base::UniqueFd> LockFolder(const std::string& folder);
 
+// Whether `folder`/lock is still the file that LockFolder opened: false once somebody has removed
+// or replaced it, alone or with its folder.
+bool HoldsFolder(const base::UniqueFd& lock, const std::string& folder);
+
 }  // namespace fusiond::cache
 
 #endif  // FUSIOND_SERVER_CACHE_STATE_FOLDER_H_

@@ -32,6 +32,8 @@ enum class StoreState {
 struct StoreStatus {
   StoreState state = StoreState::kOpening;
   std::string detail;  // why not ready, in one line; empty when ready
+  // How often all that it held was lost at once: damaged beyond repair, or its folder removed.
+  uint64_t losses = 0;
 };
 
 struct StoreStats {
@@ -41,6 +43,7 @@ struct StoreStats {
   uint64_t recoveries = 0;      // times that writing was taken up again after a failure
   uint64_t repairs = 0;         // damaged data bases repaired
   uint64_t moved_aside = 0;     // damaged beyond repair: moved away, started empty
+  uint64_t replaced = 0;        // times that the folder was removed under us: started empty
   uint64_t orphaned_files = 0;  // files that no record named any more, removed
 };
 
@@ -82,6 +85,10 @@ class Store {
 
   // Gives the space of deleted entries back to the file system. Blocks for as long as that takes.
   virtual absl::Status Compact() = 0;
+
+  // How many entries of kind request it holds, exactly; nothing while that is not known: before it
+  // has been opened and counted. Cheap.
+  virtual std::optional<uint64_t> Requests() const = 0;
 
   // Cost: lists the store's folders.
   virtual StoreStats Stats() const = 0;

@@ -93,10 +93,22 @@ bool Tiers::Put(const std::vector<NewRecord>& records) {
   writes.reserve(records.size());
   changes_.fetch_add(1);
   for (const NewRecord& added : records) {
-    if (!StoreOnly(added.key.kind())) memory_.Put(added.key, added.record);
+    if (!StoreOnly(added.key.kind())) memory_.Put(added.key, added.record, store_ != nullptr);
     writes.push_back({added.key, added.record->material, added.record->payload});
   }
-  return store_ != nullptr && store_->Commit(writes).ok();
+  if (store_ == nullptr) return false;
+  if (store_->Commit(writes).ok()) return true;
+  for (const NewRecord& added : records) {
+    // An older one of that key may stand there.
+    if (!store_->Contains(added.key)) memory_.MarkUnstored(added.key);
+  }
+  return false;
+}
+
+uint64_t Tiers::Requests() const {
+  const MemoryTier::Stats memory = memory_.GetStats();
+  const std::optional<uint64_t> stored = store_ == nullptr ? std::nullopt : store_->Requests();
+  return stored.has_value() ? *stored + memory.unstored_requests : memory.requests;
 }
 
 absl::Status Tiers::Delete(absl::Span<const RecordKey> keys) {

@@ -70,8 +70,11 @@ class Tiers {
   absl::StatusOr<std::vector<RecordKey>> Keys(RecordKind kind, absl::string_view prefix,
                                               const std::optional<RecordKey>& after, size_t limit);
 
-  // Grows with every Put and Delete.
-  uint64_t Changes() const { return changes_.load(); }
+  // All that the store held is gone.
+  void StoreLostAll() { memory_.MarkAllUnstored(); }
+  // Requests in either: exactly, once the store has been opened and counted; before that, and while
+  // it cannot be read, those in memory.
+  uint64_t Requests() const;
   LookupStats Stats(RecordKind kind) const;
   MemoryTier::Stats MemoryStats() const { return memory_.GetStats(); }
 

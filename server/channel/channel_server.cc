@@ -29,7 +29,7 @@ ChannelServer::ChannelServer(ChannelOptions options, channel::UnixListener liste
                              Admission admit, cache::Cache* cache, DeviceRegistry* devices,
                              const Grants* grants)
     : options_(std::move(options)),
-      listener_(std::move(listener)),
+      listener_(std::move(listener), options_.workers.log),
       admit_(std::move(admit)),
       cache_(cache),
       devices_(devices),
@@ -66,7 +66,7 @@ absl::Status ChannelServer::Start() {
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.valid() || !wake_.valid()) return base::ErrnoStatus(errno, "channel server");
-  FUSIOND_RETURN_IF_ERROR(Watch(listener_.fd(), EPOLLIN, Id(kListener, 0)));
+  FUSIOND_RETURN_IF_ERROR(Watch(listener_.listener().fd(), EPOLLIN, Id(kListener, 0)));
   FUSIOND_RETURN_IF_ERROR(Watch(wake_.get(), EPOLLIN, Id(kWake, 0)));
   thread_ = std::thread([this] { Loop(); });
   return absl::OkStatus();
@@ -125,14 +125,18 @@ bool ChannelServer::OnWake() {
   }
   for (auto& [fd, identity] : handed_in) AddConnection(std::move(fd), identity);
   if (drain && !std::exchange(refusing_, true)) {
-    Unwatch(listener_.fd());
+    Unwatch(listener_.listener().fd());
     workers_.Terminate();
+  }
+  if (!refusing_) {
+    listener_.Keep([this](int fd) { Unwatch(fd); },
+                   [this](int fd) { return Watch(fd, EPOLLIN, Id(kListener, 0)); });
   }
   return true;
 }
 
 void ChannelServer::OnListener() {
-  absl::StatusOr<channel::AcceptedConnection> accepted = listener_.Accept();
+  absl::StatusOr<channel::AcceptedConnection> accepted = listener_.listener().Accept();
   if (!accepted.ok()) return;
   absl::StatusOr<Identity> identity = admit_(accepted->peer);
   if (!identity.ok()) return;  // closed unread: nothing of a stranger is parsed
@@ -250,6 +254,8 @@ void ChannelServer::FillStatus(v1::StatusResponse& status) const {
   const Workers::Counts counts = workers_.counts();
   status.set_workers_started(counts.started);
   status.set_workers_lost(counts.lost);
+  if (const std::string problem = listener_.problem(); !problem.empty())
+    status.add_degraded(problem);
 }
 
 bool ChannelServer::Responds(absl::Duration timeout) const {

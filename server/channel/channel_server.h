@@ -29,6 +29,7 @@
 #include "server/process/heartbeat.h"
 #include "server/service/grants.h"
 #include "server/service/identity.h"
+#include "server/service/kept_listener.h"
 
 namespace fusiond::server {
 
@@ -55,6 +56,9 @@ class ChannelServer {
   bool WaitUntilDrained(absl::Duration timeout) const { return workers_.WaitUntilNone(timeout); }
   // Ends the thread and every worker. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Has the thread look whether channel.sock is still in place (KeptListener).
+  void LookAfterSocket() const { Wake(); }
 
   void FillStatus(v1::StatusResponse& status) const;
   // Whether the thread still turns.
@@ -91,7 +95,7 @@ class ChannelServer {
   absl::Status ServeLease(Connection& connection, const base::Digest& digest);
 
   const ChannelOptions options_;
-  channel::UnixListener listener_;
+  KeptListener listener_;
   const Admission admit_;
   cache::Cache* const cache_;
   DeviceRegistry* const devices_;

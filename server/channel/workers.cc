@@ -94,6 +94,8 @@ absl::StatusOr<std::unique_ptr<Workers::Worker>> Workers::Start(const std::strin
   spawn.arguments = {"--role=worker", absl::StrCat("--device=", device)};
   if (!options_.driver_path.empty())
     spawn.arguments.push_back(absl::StrCat("--driver=", options_.driver_path));
+  spawn.arguments.insert(spawn.arguments.end(), options_.arguments.begin(),
+                         options_.arguments.end());
   spawn.environment = options_.environment;
   spawn.socket_type = SOCK_SEQPACKET;
   FUSIOND_ASSIGN_OR_RETURN(worker->child, ChildProcess::Spawn(spawn));

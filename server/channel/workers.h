@@ -37,6 +37,7 @@ namespace fusiond::server {
 
 struct WorkerOptions {
   std::vector<std::string> environment;                    // "NAME=value": what CUDA needs
+  std::vector<std::string> arguments;                      // besides role, device and driver
   std::string driver_path;                                 // libcuda; empty = by the loader
   absl::Duration restart_pause = absl::Milliseconds(100);  // after a worker's quick end; doubles
   absl::Duration restart_pause_limit = absl::Seconds(10);

@@ -48,7 +48,10 @@ struct ControlServer::PerIdentity {
 
 ControlServer::ControlServer(const ControlOptions& options, channel::UnixListener listener,
                              Admission admit, const ServiceParts& parts)
-    : options_(options), listener_(std::move(listener)), admit_(std::move(admit)), parts_(parts) {
+    : options_(options),
+      listener_(std::move(listener), options.log),
+      admit_(std::move(admit)),
+      parts_(parts) {
   // Process-wide settings of gRPC; made before the first server is built.
   [[maybe_unused]] static const bool once = [] {
     grpc::EnableDefaultHealthCheckService(true);
@@ -63,7 +66,7 @@ absl::Status ControlServer::Start() {
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.valid() || !wake_.valid()) return base::ErrnoStatus(errno, "control server");
-  FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), listener_.fd(), EPOLLIN, kListenerId));
+  FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), listener_.listener().fd(), EPOLLIN, kListenerId));
   FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), wake_.get(), EPOLLIN, kWakeId));
   thread_ = std::thread([this] { AcceptLoop(); });
   return absl::OkStatus();
@@ -84,19 +87,31 @@ void ControlServer::AcceptLoop() {
     for (int i = 0; i < count; ++i) {
       const uint64_t id = events[i].data.u64;
       if (id == kWakeId) {
-        uint64_t counter;
-        [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &counter, sizeof(counter));
-        base::MutexLock lock(&mutex_);
-        if (stopping_) return;
-        if (draining_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.fd(), nullptr);
+        if (!OnWake()) return;
       } else if (id == kListenerId) {
-        absl::StatusOr<channel::AcceptedConnection> accepted = listener_.Accept();
+        absl::StatusOr<channel::AcceptedConnection> accepted = listener_.listener().Accept();
         if (accepted.ok()) Adopt(*std::move(accepted));
       } else {
         OnHangUp(id);
       }
     }
   }
+}
+
+bool ControlServer::OnWake() {
+  uint64_t counter;
+  [[maybe_unused]] const ssize_t read = ::read(wake_.get(), &counter, sizeof(counter));
+  {
+    base::MutexLock lock(&mutex_);
+    if (stopping_) return false;
+    if (draining_) {
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.listener().fd(), nullptr);
+      return true;
+    }
+  }
+  listener_.Keep([this](int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); },
+                 [this](int fd) { return Watch(epoll_.get(), fd, EPOLLIN, kListenerId); });
+  return true;
 }
 
 void ControlServer::OnHangUp(uint64_t id) {

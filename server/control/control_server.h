@@ -22,6 +22,7 @@
 #include "runtime/channel/socket.h"
 #include "server/process/heartbeat.h"
 #include "server/service/identity.h"
+#include "server/service/kept_listener.h"
 #include "server/service/service.h"
 
 namespace fusiond::server {
@@ -33,6 +34,7 @@ struct ControlOptions {
   int ping_interval_ms = 5'000;  // of clients that wait, at least
   // A message of a graph at its limit, with its envelope.
   int max_message_bytes = (16 << 20) + (1 << 20);
+  KeptListener::Log log = [](const std::string&, const std::string&) {};
 };
 
 class ControlServer {
@@ -50,6 +52,10 @@ class ControlServer {
   // Ends every server; calls still running are cancelled after `grace`. Idempotent.
   void Stop(absl::Duration grace) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Has the thread look whether control.sock is still in place (KeptListener).
+  void LookAfterSocket() const { Wake(); }
+  std::string problem() const { return listener_.problem(); }
+
   size_t connections() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the thread still turns.
   bool Responds(absl::Duration timeout) const;
@@ -59,6 +65,7 @@ class ControlServer {
 
   void Wake() const;
   void AcceptLoop();
+  bool OnWake() ABSL_LOCKS_EXCLUDED(mutex_);  // false: stop
   void OnHangUp(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Adopt(channel::AcceptedConnection connection) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetHealth(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -66,7 +73,7 @@ class ControlServer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ControlOptions options_;
-  channel::UnixListener listener_;
+  KeptListener listener_;
   const Admission admit_;
   const ServiceParts parts_;
   base::UniqueFd epoll_;

@@ -34,6 +34,9 @@ constexpr int kMaxCompileProcesses = 64;
 // After this the daemon serves without knowing NVRTC or the devices: what hangs may hang for ever.
 constexpr absl::Duration kMaxStart = absl::Seconds(30);
 
+// How often sockets and state folder are looked after.
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
+
 // What workers get at least to end what is in flight, however long calls took.
 constexpr absl::Duration kMinWorkerGrace = absl::Seconds(1);
 
@@ -136,7 +139,8 @@ struct Daemon::Parts {
   std::unique_ptr<DeviceProber> prober;
   // Main's alone.
   bool nvrtc_known = false;
-  std::string nvrtc;  // identity in keys
+  std::string nvrtc;        // identity in keys
+  bool nvrtc_kept = false;  // in the state folder
   std::string nvrtc_said;
 
   void FillStatus(v1::StatusResponse& status) const {
@@ -148,6 +152,8 @@ struct Daemon::Parts {
     calls.set_failed(counts.failed);
     calls.set_refused(quotas.refused());
     calls.set_connections(static_cast<uint32_t>(control->connections()));
+    if (const std::string problem = control->problem(); !problem.empty())
+      status.add_degraded(problem);
   }
 
   CompilePoolOptions PoolOptions() {
@@ -167,9 +173,16 @@ struct Daemon::Parts {
     return pool;
   }
 
+  ControlOptions MakeControlOptions() {
+    ControlOptions control;
+    control.log = log;
+    return control;
+  }
+
   ChannelOptions MakeChannelOptions() {
     ChannelOptions channel;
     channel.workers.environment = options.worker_environment;
+    channel.workers.arguments = options.worker_arguments;
     channel.workers.driver_path = options.driver_path;
     channel.workers.log = log;
     return channel;
@@ -248,8 +261,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                                    parts.log(call.status.ok() ? "info" : "warning",
                                              FormatCall(call));
                                  }};
-  parts.control =
-      std::make_unique<ControlServer>(ControlOptions(), std::move(control), admit, services);
+  parts.control = std::make_unique<ControlServer>(parts.MakeControlOptions(), std::move(control),
+                                                  admit, services);
   FUSIOND_RETURN_IF_ERROR(parts.channel->Start());
   FUSIOND_RETURN_IF_ERROR(parts.control->Start());
   FUSIOND_ASSIGN_OR_RETURN(parts.prober,
@@ -267,6 +280,7 @@ void Daemon::FollowNvrtc() {
     parts_->nvrtc = nvrtc->identity();
     if (!state.empty()) {
       const absl::Status kept = cache::RememberNvrtcIdentity(state, nvrtc->identity());
+      parts_->nvrtc_kept = kept.ok();
       if (!kept.ok())
         parts_->log("warning", absl::StrCat("NVRTC's identity is not kept: ", kept.message()));
     }
@@ -292,7 +306,22 @@ void Daemon::MakeReady(const DaemonEvents& events) {
   parts_->logic->SetState(FusiondLogic::State::kServing);
   parts_->control->SetServing();
   parts_->gate.Open();
-  events.ready();
+  events.ready(DescribeCache());
+}
+
+std::string Daemon::DescribeCache() const {
+  const std::string& state = parts_->options.state;
+  if (state.empty()) return "memory";
+  const std::string degraded = parts_->cache->Degraded();
+  return degraded.empty() ? state : absl::StrCat("memory for now, not in ", state, ": ", degraded);
+}
+
+void Daemon::LookAfterFiles() {
+  parts_->control->LookAfterSocket();
+  parts_->channel->LookAfterSocket();
+  // The cache looks after its own folder.
+  if (parts_->nvrtc_kept)
+    cache::RememberNvrtcIdentity(parts_->options.state, parts_->nvrtc).IgnoreError();
 }
 
 // Asks every thread that clients depend on to show that it turns; the engine's look into the cache.
@@ -307,17 +336,16 @@ void Daemon::Run(const DaemonEvents& events) {
   const absl::Duration watchdog = parts_->options.watchdog;
   absl::Duration next_check =
       watchdog == absl::ZeroDuration() ? absl::InfiniteDuration() : Now() + watchdog / 2;
+  absl::Duration next_look = Now() + kLookInterval;
   while (true) {
-    absl::Duration wait = next_check - Now();
+    absl::Duration wait = std::min(next_check, next_look) - Now();
     if (!parts_->gate.open()) wait = std::min(wait, give_up - Now());
     pollfd waiting[] = {{parts_->stop.fd(), POLLIN, 0},
                         {parts_->reload.fd(), POLLIN, 0},
                         {parts_->learned.fd(), POLLIN, 0}};
     const int64_t wait_ms = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
-    const int timeout_ms = wait == absl::InfiniteDuration()
-                               ? -1
-                               : static_cast<int>(std::clamp<int64_t>(wait_ms, 0, 3'600'000));
-    if (::poll(waiting, 3, timeout_ms) < 0 && errno != EINTR) break;
+    if (::poll(waiting, 3, static_cast<int>(std::max<int64_t>(wait_ms, 0))) < 0 && errno != EINTR)
+      break;
     if (parts_->stop.Take()) break;
     if (parts_->reload.Take()) {
       parts_->log("info", "looking for GPUs and NVRTC again");
@@ -329,6 +357,10 @@ void Daemon::Run(const DaemonEvents& events) {
         ((parts_->nvrtc_known && parts_->probed.load(std::memory_order_relaxed)) ||
          Now() >= give_up)) {
       MakeReady(events);
+    }
+    if (Now() >= next_look) {
+      next_look = Now() + kLookInterval;
+      LookAfterFiles();
     }
     if (Now() >= next_check) {
       next_check = Now() + watchdog / 2;

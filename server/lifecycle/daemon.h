@@ -43,6 +43,7 @@ struct DaemonOptions {
 
   std::string driver_path;
   std::vector<std::string> worker_environment;  // also of probes
+  std::vector<std::string> worker_arguments;    // besides those that say what it is
 
   int64_t cache_memory_bytes = int64_t{256} << 20;
   ir::Limits limits;
@@ -65,7 +66,8 @@ using LogLine = std::function<void(const std::string& level, const std::string& 
 
 // What main hears of. All are called on its own thread.
 struct DaemonEvents {
-  std::function<void()> ready = [] {};     // once calls that compile are served
+  // Once calls that compile are served; `cache`: where it is, in words.
+  std::function<void(const std::string& cache)> ready = [](const std::string&) {};
   std::function<void()> stopping = [] {};  // when a drain begins
   std::function<void()> alive = [] {};     // all threads turn
 };
@@ -90,6 +92,9 @@ class Daemon {
   explicit Daemon(std::unique_ptr<Parts> parts);
   void FollowNvrtc();
   void MakeReady(const DaemonEvents& events);
+  std::string DescribeCache() const;
+  // Whether what we made on disk is still there; makes it anew where it is not.
+  void LookAfterFiles();
   bool AllAlive();
   void Drain();
 

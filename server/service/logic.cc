@@ -265,10 +265,10 @@ v1::StatusResponse FusiondLogic::Status() const {
   to.set_cancelled(pool.cancel_kills);
   to.set_retired(pool.retired);
   to.set_start_failures(pool.start_failures);
-  const cache::CacheStats cache = cache_->Stats();
-  if (!cache.degraded.empty()) response.add_degraded(absl::StrCat("cache: ", cache.degraded));
+  const std::string cache = cache_->Degraded();
+  if (!cache.empty()) response.add_degraded(absl::StrCat("cache: ", cache));
   response.set_fallbacks(engine_->fallbacks());
-  response.set_leases(static_cast<uint32_t>(cache.pinned_executables));
+  response.set_leases(static_cast<uint32_t>(cache_->PinnedExecutables()));
   fill_status_(response);
   for (std::string& text : *response.mutable_degraded()) text = base::ToUtf8(text);
   return response;
@@ -278,7 +278,7 @@ v1::CacheStatsResponse FusiondLogic::CacheStats() const {
   const cache::CacheStats stats = cache_->Stats();
   v1::CacheStatsResponse response;
   response.set_path(options_.cache_path);
-  response.set_entries(stats.stored_requests.value_or(0));
+  response.set_entries(stats.requests_kept);
   response.set_memory_bytes(stats.memory.bytes);
   response.set_disk_bytes(stats.store.disk_bytes);
   response.set_hits_memory(stats.requests.memory_hits);

@@ -403,11 +403,55 @@ TEST_F(CacheTest, F04_DroppedExecutableIsBuiltAnewFromNothing) {
   EXPECT_TRUE(cache_->FindExecutable(DigestOf(1)).has_value());
 }
 
-TEST_F(CacheTest, StoredRequestsAreCountedByUpkeep) {
+// Whatever comes and goes, the count is that of a list at the same moment.
+TEST_F(CacheTest, RequestsAreCountedExactly) {
+  const auto expect_exact = [this](uint64_t count) {
+    EXPECT_EQ(cache_->Stats().requests_kept, count);
+    ASSERT_OK_AND_ASSIGN(const RequestPage page, cache_->List(std::nullopt, Cache::kMaxPage));
+    EXPECT_EQ(page.requests.size(), count);
+  };
+  expect_exact(0);
   for (int i = 0; i < 3; ++i) Commit(i);
-  clock_.Advance(absl::Minutes(2));
+  expect_exact(3);
+  Commit(1);  // again
+  expect_exact(3);
+  Start();  // another process
+  expect_exact(3);
+  EXPECT_EQ(StateOf(1), LookupState::kHit);  // now in memory too
+  expect_exact(3);
+  disk_.SetStatus(StoreState::kReadOnly, "cache writes are off: full");
+  Commit(1);
+  expect_exact(3);
+  Commit(4);  // in memory alone
+  expect_exact(4);
+  disk_.SetStatus(StoreState::kReady);
+  Commit(4);
+  expect_exact(4);
+  ASSERT_THAT(cache_->Evict(RequestKeyOf(SampleMaterial(4)).Hex()), IsOk());
+  expect_exact(3);
+  disk_.LoseAll();
   cache_->Upkeep();
-  EXPECT_EQ(cache_->Stats().stored_requests, 3u);
+  expect_exact(1);  // that memory holds
+  ASSERT_THAT(cache_->Evict(""), IsOk());
+  expect_exact(0);
+}
+
+TEST_F(CacheTest, RequestsOfMemoryAloneAreCounted) {
+  Cache memory({}, nullptr);
+  for (int i = 0; i < 3; ++i) memory.Commit(SampleRequest(i), SampleCompile(i));
+  EXPECT_EQ(memory.Stats().requests_kept, 3u);
+  ASSERT_THAT(memory.Evict(""), IsOk());
+  EXPECT_EQ(memory.Stats().requests_kept, 0u);
+}
+
+TEST_F(CacheTest, HealthListsNoFolders) {
+  Commit(1);
+  Pins::Pin pin = cache_->Pin(DigestOf(1));
+  EXPECT_EQ(cache_->Degraded(), "");
+  EXPECT_EQ(cache_->PinnedExecutables(), 1u);
+  disk_.SetStatus(StoreState::kReadOnly, "cache writes are off: full");
+  EXPECT_EQ(cache_->Degraded(), "cache writes are off: full");
+  EXPECT_EQ(disk_.Listings(), 0);
 }
 
 }  // namespace

@@ -21,13 +21,25 @@ namespace fusiond::cache {
 struct FakeDisk {
   base::Mutex mutex;
   std::map<RecordKey, Record> records ABSL_GUARDED_BY(mutex);
-  StoreStatus status ABSL_GUARDED_BY(mutex) = {StoreState::kReady, ""};
+  StoreStatus status ABSL_GUARDED_BY(mutex) = {StoreState::kReady, "", 0};
   // What the next Upkeep makes of a store that is opening.
-  StoreStatus opens_as ABSL_GUARDED_BY(mutex) = {StoreState::kReady, ""};
+  StoreStatus opens_as ABSL_GUARDED_BY(mutex) = {StoreState::kReady, "", 0};
 
+  int listings ABSL_GUARDED_BY(mutex) = 0;  // calls of Stats
+
+  int Listings() {
+    base::MutexLock lock(&mutex);
+    return listings;
+  }
+  // As when its folder is removed and made anew.
+  void LoseAll() {
+    base::MutexLock lock(&mutex);
+    records.clear();
+    ++status.losses;
+  }
   void SetStatus(StoreState state, std::string detail = "") {
     base::MutexLock lock(&mutex);
-    status = {state, std::move(detail)};
+    status = {state, std::move(detail), status.losses};
   }
   size_t Count(RecordKind kind) {
     base::MutexLock lock(&mutex);
@@ -90,7 +102,18 @@ class FakeStore : public Store {
     }
   }
   absl::Status Compact() override { return absl::OkStatus(); }
-  StoreStats Stats() const override { return {}; }
+  std::optional<uint64_t> Requests() const override {
+    {
+      base::MutexLock lock(&disk_.mutex);
+      if (!Readable()) return std::nullopt;
+    }
+    return disk_.Count(RecordKind::kRequest);
+  }
+  StoreStats Stats() const override {
+    base::MutexLock lock(&disk_.mutex);
+    ++disk_.listings;
+    return {};
+  }
 
  private:
   bool Readable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_.mutex) {

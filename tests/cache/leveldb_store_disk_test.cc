@@ -7,6 +7,8 @@
 #include <fstream>
 #include <thread>
 
+#include "runtime/base/file.h"
+#include "server/cache/state_folder.h"
 #include "tests/cache/store_fixture.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/status_matchers.h"
@@ -50,6 +52,46 @@ TEST_F(LevelDbStoreDiskTest, F19_FullDiskTurnsWritesOffAndHeals) {
   EXPECT_EQ(store->Stats().recoveries, 1u);
   EXPECT_THAT(Put(*store, 2, Small(2)), IsOk());
   EXPECT_THAT(store->Get(KeyOf(1)), IsOk());
+}
+
+// `rm -rf` while the daemon runs.
+TEST_F(LevelDbStoreDiskTest, RemovedFolderIsNoticedAndMadeAnew) {
+  for (const std::string& gone : {folder(), folder() + "/lock", folder() + "/db"}) {
+    std::unique_ptr<LevelDbStore> store = Open();
+    const uint64_t losses = store->Status().losses;
+    ASSERT_THAT(Put(*store, 1, Large(1)), IsOk());
+    std::filesystem::remove_all(gone);
+    log_.clear();
+    store->Upkeep();
+    EXPECT_EQ(store->Status().state, StoreState::kReady) << gone;
+    const bool lost = gone != folder() + "/lock";
+    EXPECT_EQ(store->Status().losses, losses + lost);
+    EXPECT_EQ(store->Get(KeyOf(1)).ok(), !lost);
+    EXPECT_THAT(log_, ::testing::Contains(HasSubstr(folder() + " was removed or replaced")));
+    const size_t lines = log_.size();
+    store->Upkeep();
+    EXPECT_EQ(log_.size(), lines);  // said once
+    EXPECT_THAT(Put(*store, 2, Large(2)), IsOk());
+    EXPECT_THAT(store->Get(KeyOf(2)), IsOk());
+    EXPECT_THAT(LevelDbStore::Create(Options()), StatusIs(absl::StatusCode::kAlreadyExists));
+    store.reset();
+    EXPECT_THAT(Open()->Get(KeyOf(2)), IsOk());
+  }
+}
+
+TEST_F(LevelDbStoreDiskTest, FolderThatAnotherHasTakenIsLeftToIt) {
+  std::unique_ptr<LevelDbStore> store = Open();
+  std::filesystem::remove_all(folder());
+  ASSERT_THAT(base::MakeFolders(folder()), IsOk());
+  ASSERT_OK_AND_ASSIGN(base::UniqueFd another, LockFolder(folder()));
+  store->Upkeep();
+  EXPECT_EQ(store->Status().state, StoreState::kUnavailable);
+  EXPECT_THAT(store->Status().detail, HasSubstr("in use by process"));
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/db"));
+  another.reset();
+  clock_.Advance(LevelDbStore::kLastRetry);
+  store->Upkeep();
+  EXPECT_EQ(store->Status().state, StoreState::kReady);
 }
 
 TEST_F(LevelDbStoreDiskTest, F19_BackOffIsBounded) {

@@ -329,5 +329,33 @@ TEST_F(LevelDbStoreTest, F27_F56_CacheAnswersPendingWhileTheDataBaseOpens) {
   EXPECT_TRUE(cache.Commit(SampleRequest(1), SampleCompile(1)).persisted);
 }
 
+TEST_F(LevelDbStoreTest, RequestsAreCountedExactly) {
+  const auto request = [](int i) {
+    return RecordKey::Of(RequestKey{base::Sha256(absl::StrCat(i))});
+  };
+  const auto commit = [&](LevelDbStore& store, int i) {
+    const StoreWrite writes[] = {{request(i), "material", Small(i)},
+                                 {KeyOf(i), "material", Small(i)}};
+    ASSERT_THAT(store.Commit(writes), IsOk());
+  };
+  absl::StatusOr<std::unique_ptr<LevelDbStore>> opening = LevelDbStore::Create(Options());
+  ASSERT_THAT(opening, IsOk());
+  std::unique_ptr<LevelDbStore> store = *std::move(opening);
+  EXPECT_EQ(store->Requests(), std::nullopt);  // not known yet
+  store->Upkeep();
+  EXPECT_EQ(store->Requests(), 0u);
+  for (int i : {1, 2, 3, 2}) commit(*store, i);
+  EXPECT_EQ(store->Requests(), 3u);
+  const RecordKey gone[] = {request(2), request(7), request(2), KeyOf(3)};
+  ASSERT_THAT(store->Delete(gone), IsOk());
+  EXPECT_EQ(store->Requests(), 2u);
+  store.reset();
+  RawPut(request(3), "damaged");
+  store = Open();
+  EXPECT_EQ(store->Requests(), 2u);
+  EXPECT_THAT(store->Get(request(3)), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(store->Requests(), 1u);
+}
+
 }  // namespace
 }  // namespace fusiond::cache

@@ -100,6 +100,41 @@ TEST_F(SocketTest, EndOfListenerFreesThePath) {
   EXPECT_THAT(UnixListener::Listen(path_, SOCK_STREAM, 0600), IsOk());
 }
 
+TEST_F(SocketTest, RemovedSocketOrFolderIsNoticedAndMadeAnew) {
+  ASSERT_EQ(chmod(folder_.c_str(), 0711), 0);
+  ASSERT_OK_AND_ASSIGN(UnixListener listener, UnixListener::Listen(path_, SOCK_STREAM, 0660));
+  EXPECT_TRUE(listener.InPlace());
+  ASSERT_OK_AND_ASSIGN(base::UniqueFd client, Connect(path_, SOCK_STREAM, absl::Seconds(5)));
+  ASSERT_OK_AND_ASSIGN(AcceptedConnection accepted, listener.Accept());
+  for (const std::string& gone : {path_, path_ + ".lock", folder_}) {
+    std::filesystem::remove_all(gone);
+    EXPECT_FALSE(listener.InPlace()) << gone;
+    ASSERT_THAT(listener.Rebind(), IsOk()) << gone;
+    EXPECT_TRUE(listener.InPlace());
+    ASSERT_THAT(Connect(path_, SOCK_STREAM, absl::Seconds(5)), IsOk());
+    EXPECT_THAT(listener.Accept(), IsOk());
+    EXPECT_THAT(UnixListener::Listen(path_, SOCK_STREAM, 0600).status(),
+                StatusIs(absl::StatusCode::kAlreadyExists));
+  }
+  EXPECT_FALSE(HasHungUp(accepted.fd.get()));
+  struct stat info;
+  ASSERT_EQ(stat(folder_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0711u);
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0660u);
+}
+
+TEST_F(SocketTest, PathThatAnotherHasTakenIsLeftToIt) {
+  ASSERT_OK_AND_ASSIGN(UnixListener first, UnixListener::Listen(path_, SOCK_STREAM, 0600));
+  std::filesystem::remove_all(folder_);
+  std::filesystem::create_directory(folder_);
+  ASSERT_OK_AND_ASSIGN(UnixListener second, UnixListener::Listen(path_, SOCK_STREAM, 0600));
+  EXPECT_FALSE(first.InPlace());
+  EXPECT_THAT(first.Rebind(), StatusIs(absl::StatusCode::kAlreadyExists));
+  { UnixListener gone = std::move(first); }
+  EXPECT_TRUE(second.InPlace());
+}
+
 TEST_F(SocketTest, OtherFilesAndLongPathsAreRefused) {
   base::UniqueFd file(open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   EXPECT_THAT(UnixListener::Listen(path_, SOCK_STREAM, 0600).status(),
@@ -107,6 +142,21 @@ TEST_F(SocketTest, OtherFilesAndLongPathsAreRefused) {
   EXPECT_TRUE(std::filesystem::is_regular_file(path_));
   EXPECT_THAT(UnixListener::Listen(folder_ + std::string(200, 'x'), SOCK_STREAM, 0600).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("limit is 107")));
+}
+
+TEST_F(SocketTest, AdoptedListenerIsMissedButNotMadeAnew) {
+  base::UniqueFd other(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, path_.c_str());
+  ASSERT_EQ(bind(other.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(other.get(), 1), 0);
+  ASSERT_OK_AND_ASSIGN(UnixListener listener, UnixListener::Adopt(std::move(other)));
+  EXPECT_EQ(listener.path(), path_);
+  EXPECT_TRUE(listener.InPlace());
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(listener.InPlace());
+  EXPECT_THAT(listener.Rebind(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST_F(SocketTest, AdoptedListenerAccepts) {

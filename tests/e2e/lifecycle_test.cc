@@ -11,6 +11,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cc/paths.h"
 #include "compiler/import/graph_proto.h"
 #include "compiler/nvrtc/locate.h"
@@ -29,6 +30,7 @@ using ::fusiond::testing::IsOk;
 using ::fusiond::testing::RunProgram;
 using ::fusiond::testing::StatusIs;
 using ::fusiond::testing::TestDaemon;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -55,15 +57,19 @@ TEST(LifecycleTest, StateInUseIsRefusedF20) {
   EXPECT_THAT(daemon.Connect()->Compile(AddGraph(), "cpu"), IsOk());
 }
 
+// On folders that can be used.
+testing::Ran CheckConfig(const std::vector<std::string>& arguments) {
+  static const testing::TempFolder folder;
+  std::vector<std::string> command = {DaemonProgram(), "--sockets=" + folder.path() + "/run",
+                                      "--memory-only", "--check-config"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return RunProgram(command);
+}
+
 TEST(LifecycleTest, WrongUsageIsTold) {
   EXPECT_EQ(RunProgram({DaemonProgram(), "--frobnicate"}).code, 2);
   EXPECT_EQ(RunProgram({DaemonProgram(), "--role=boss"}).code, 2);
-  for (const char* wrong : {"--log-level=loud", "--drain=-1", "--compile-limit=0", "--drain=soon",
-                            "--compile-processes=-1", "--compile-memory=some"}) {
-    EXPECT_EQ(RunProgram({DaemonProgram(), "--sockets", "/tmp/x", wrong, "--check-config"}).code, 2)
-        << wrong;
-  }
-  EXPECT_EQ(RunProgram({DaemonProgram(), "--sockets", "/tmp/x", "--check-config"}).code, 0);
+  EXPECT_EQ(CheckConfig({}).code, 0);
   const auto help = RunProgram({DaemonProgram(), "--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* flag : {"--help",
@@ -93,17 +99,107 @@ TEST(LifecycleTest, WrongUsageIsTold) {
   }
 }
 
-TEST(LifecycleTest, FlagFileIsRead) {
+// Values that parse as numbers and mean nothing, and values that nobody can mean: each is refused
+// by name, with the rule and the value.
+TEST(LifecycleTest, ImpossibleValuesAreRefusedWithTheirRule) {
+  struct Row {
+    std::string flag;
+    std::vector<std::string> wrong, right;
+    std::string rule;
+  };
+  const Row rows[] = {
+      {"--log-level", {"loud"}, {"debug"}, ""},
+      {"--drain", {"-1", "nan", "inf", "soon", "1e9"}, {"0", "2.5", "86400"}, "0 to 86400"},
+      {"--compile-limit",
+       {"0", "-5", "nan", "inf", "1e-9", "1e300", "x"},
+       {"0.1", "600"},
+       "0.1 to 86400"},
+      {"--compile-processes", {"-1", "nan", "1.5", "100000", "many"}, {"0", "64"}, "0 to 1024"},
+      {"--compile-memory",
+       {"1", "0", "-1", "nan", "some", "63M", "2T", "1GG", "9223372036854775808"},
+       {"64M", "1GiB", "1.5g", "1073741824", "512mb"},
+       "64M to 1T"},
+      {"--cache-memory", {"-1", "nan", "lots", "1e30", "1P"}, {"0", "64k", "1T"}, "0 to 1T"},
+  };
+  for (const Row& row : rows) {
+    for (const std::string& value : row.wrong) {
+      const testing::Ran ran = CheckConfig({absl::StrCat(row.flag, "=", value)});
+      EXPECT_EQ(ran.code, 2) << row.flag << "=" << value;
+      EXPECT_THAT(ran.output, AllOf(HasSubstr(row.flag), HasSubstr(row.rule), HasSubstr(value)));
+      EXPECT_THAT(ran.output, Not(HasSubstr("e+308")));
+      EXPECT_THAT(ran.output, Not(HasSubstr("99999999999")));
+    }
+    for (const std::string& value : row.right) {
+      const testing::Ran ran = CheckConfig({absl::StrCat(row.flag, "=", value)});
+      EXPECT_EQ(ran.code, 0) << row.flag << "=" << value << ": " << ran.output;
+    }
+  }
+}
+
+// What a start would refuse, or go without, on this host.
+TEST(LifecycleTest, CheckConfigLooksAtTheHost) {
+  TestDaemon daemon;  // for its folder
+  const std::string folder = daemon.folder();
+  std::ofstream(folder + "/file") << "x";
+  std::ofstream(folder + "/libnvrtc.so") << "no library";
+  std::filesystem::create_directory(folder + "/taken");
+  std::ofstream(folder + "/taken/channel.sock") << "x";
+  const std::pair<std::vector<std::string>, std::vector<std::string>> rows[] = {
+      {{"--nvrtc", folder + "/none.so"}, {"--nvrtc: ", "/none.so"}},
+      {{"--nvrtc-any-owner", "--nvrtc", folder + "/libnvrtc.so"}, {"--nvrtc: ", "/libnvrtc.so"}},
+      {{"--nvrtc-folder", folder + "/none"}, {"--nvrtc-folder: ", "/none: No such file"}},
+      {{"--nvrtc-folder", folder + "/file"}, {"--nvrtc-folder: ", "is no folder"}},
+      {{"--driver", folder + "/libcuda.so"}, {"--driver: ", "No such file"}},
+      {{"--driver", folder}, {"--driver: ", "is a folder"}},
+      {{"--sockets", folder + "/file/run"}, {"--sockets: ", "/file is no folder"}},
+      {{"--sockets", folder + "/taken"}, {"--sockets: ", "channel.sock exists and is no socket"}},
+      {{"--sockets", folder + "/" + std::string(120, 'x')}, {"--sockets: ", "is 107 bytes"}},
+  };
+  for (const auto& [arguments, words] : rows) {
+    const testing::Ran ran = CheckConfig(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments.back();
+    for (const std::string& word : words) EXPECT_THAT(ran.output, HasSubstr(word));
+  }
+  for (const char* state : {"/dev/null", "/dev/null/state"}) {
+    const testing::Ran ran =
+        RunProgram({DaemonProgram(), "--sockets=" + folder, "--check-config", "--state", state});
+    EXPECT_EQ(ran.code, 2) << state;
+    EXPECT_THAT(ran.output, AllOf(HasSubstr("--state: "), HasSubstr("/dev/null is no folder")));
+  }
+  // All problems at once.
+  const testing::Ran both = CheckConfig({"--nvrtc", "/none", "--driver", "/none"});
+  EXPECT_THAT(both.output, AllOf(HasSubstr("--nvrtc: "), HasSubstr("--driver: ")));
+  EXPECT_FALSE(std::filesystem::exists(daemon.sockets()));  // and nothing is made
+}
+
+TEST(LifecycleTest, FlagFileIsReadAndItsErrorsNameFileAndLine) {
   TestDaemon daemon;
   const std::string file = daemon.folder() + "/fusiond.conf";
-  std::ofstream(file) << "log-level=\"debug\"\ndrain=1\n";
-  EXPECT_EQ(
-      RunProgram({DaemonProgram(), "--sockets", "/tmp/x", "--config", file, "--check-config"}).code,
-      0);
-  std::ofstream(file) << "frobnicate=1\n";
-  EXPECT_EQ(
-      RunProgram({DaemonProgram(), "--sockets", "/tmp/x", "--config", file, "--check-config"}).code,
-      2);
+  std::ofstream(file) << "# all of it\n\nlog-level = \"debug\"\ndrain=1\n; one a line\n"
+                      << "compile-memory=512M\nmemory-only=true\n"
+                      << "nvrtc-folder=/tmp\nnvrtc-folder='/usr'\n";
+  const testing::Ran good = CheckConfig({"--config", file});
+  EXPECT_EQ(good.code, 0) << good.output;
+  const std::pair<std::string, std::string> rows[] = {
+      {"frobnicate=1", "no flag 'frobnicate'"}, {"drain=nan", "--drain: seconds, 0 to 86400"},
+      {"drain", "NAME=VALUE expected"},         {"[section]", "NAME=VALUE expected"},
+      {"memory-only=maybe", "memory-only"},     {"role=worker", "no flag 'role'"},
+      {"config=/other", "no flag 'config'"},
+  };
+  for (const auto& [line, words] : rows) {
+    std::ofstream(file) << "# first\nlog-level=info\n" << line << "\n";
+    const testing::Ran ran = CheckConfig({"--config", file});
+    EXPECT_EQ(ran.code, 2) << line;
+    EXPECT_THAT(ran.output, AllOf(HasSubstr(absl::StrCat(file, ":3: ")), HasSubstr(words)));
+  }
+  const testing::Ran none = CheckConfig({"--config", daemon.folder() + "/none.conf"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.output, HasSubstr("none.conf: No such file"));
+  // The command line wins.
+  std::ofstream(file) << "drain=7\n";
+  daemon.Serve(
+      {.arguments = {"--config", file, "--drain", "0.5"}, .environment = {}, .listen_fds = {}});
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
 }
 
 TEST(LifecycleTest, SigtermDrainsF51) {
@@ -159,6 +255,72 @@ TEST(LifecycleTest, StateThatCannotBeUsedIsServedFromMemoryF19) {
   EXPECT_EQ(hit.response.source(), v1::MEMORY);
   ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
   EXPECT_THAT(status.degraded(), Contains(HasSubstr("cache")));
+}
+
+// What is said of the cache is what is so, and not only what was asked for.
+TEST(LifecycleTest, CacheInMemoryIsNotSaidToBeOnDisk) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--state", "/dev/null"}, .environment = {}, .listen_fds = {}});
+  EXPECT_THAT(daemon.log(), HasSubstr("cache in memory for now, not in /dev/null"));
+  daemon.Stop(SIGTERM);
+  daemon.Serve({.arguments = {"--memory-only"}, .environment = {}, .listen_fds = {}});
+  EXPECT_THAT(daemon.log(), ::testing::ContainsRegex("cache in memory\n"));
+}
+
+TEST(LifecycleTest, RemovedFoldersAreNoticedAndMadeAnew) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  ASSERT_THAT(client->Compile(AddGraph(16), "cpu"), IsOk());
+  std::filesystem::remove_all(daemon.sockets());
+  std::filesystem::remove_all(daemon.state());
+  for (const char* name : {"control.sock", "channel.sock"})
+    daemon.WaitForLog(absl::StrCat(daemon.sockets(), "/", name, " was removed; it is there again"));
+  daemon.WaitForLog("/cache was removed or replaced");
+  daemon.WaitForLog("writes are on again");
+  // Old connections go on, new ones are made, and what is compiled is kept.
+  EXPECT_THAT(client->Compile(AddGraph(16), "cpu"), IsOk());
+  std::unique_ptr<client::Client> anew = daemon.Connect();
+  ASSERT_OK_AND_ASSIGN(const client::Fusion fusion, anew->Compile(AddGraph(32), "cpu"));
+  EXPECT_THAT(anew->OpenDevice("cpu"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, anew->GetStatus());
+  EXPECT_THAT(status.degraded(), Not(Contains(HasSubstr("removed"))));
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+  daemon.Serve();
+  ASSERT_OK_AND_ASSIGN(const client::Fusion kept, daemon.Connect()->Compile(AddGraph(32), "cpu"));
+  EXPECT_EQ(kept.response.source(), v1::DISK);
+}
+
+TEST(LifecycleTest, SocketThatCannotBeMadeAnewIsInStatus) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  std::filesystem::remove_all(daemon.sockets());
+  std::ofstream(daemon.sockets()) << "a file where the folder was";
+  daemon.WaitForLog("control.sock was removed, and nobody can connect");
+  daemon.WaitForLog("channel.sock was removed, and nobody can connect");
+  ASSERT_OK_AND_ASSIGN(v1::StatusResponse status, client->GetStatus());
+  EXPECT_THAT(status.degraded(), Contains(HasSubstr("control.sock was removed")));
+  EXPECT_THAT(status.degraded(), Contains(HasSubstr("channel.sock was removed")));
+  std::filesystem::remove(daemon.sockets());
+  daemon.WaitForLog("control.sock leads here again");
+  daemon.WaitForLog("channel.sock leads here again");
+  ASSERT_OK_AND_ASSIGN(status, daemon.Connect()->GetStatus());
+  EXPECT_THAT(status.degraded(), Not(Contains(HasSubstr("removed"))));
+}
+
+// Every role's lines have time and level.
+TEST(LifecycleTest, LinesOfWorkersLookLikeTheDaemons) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--log-level", "debug"}, .environment = {}, .listen_fds = {}});
+  { ASSERT_THAT(daemon.Connect()->OpenDevice("cpu"), IsOk()); }
+  daemon.WaitForLog("session ended");
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+  for (absl::string_view line : absl::StrSplit(daemon.log(), '\n', absl::SkipEmpty())) {
+    EXPECT_THAT(
+        std::string(line),
+        ::testing::ContainsRegex("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[^ ]+ (debug|info|warning|error) "));
+  }
 }
 
 TEST(LifecycleTest, NvrtcThatComesLaterIsFoundOnSighup) {

@@ -1,0 +1,55 @@
+#include "server/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "server/lifecycle/systemd.h"
+
+namespace fusiond::server {
+namespace {
+
+// The level as the journal reads it at the start of a line: sd-daemon(3).
+class JournalLevel : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& line) override {
+    const absl::string_view level = message.level >= spdlog::level::err    ? "<3>"
+                                    : message.level == spdlog::level::warn ? "<4>"
+                                    : message.level == spdlog::level::info ? "<6>"
+                                                                           : "<7>";
+    line.append(level.begin(), level.end());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JournalLevel>();
+  }
+};
+
+}  // namespace
+
+void SetUpLog(const std::string& level, const std::string& journal_stream) {
+  ::tzset();
+  auto logger = spdlog::stderr_logger_mt("fusiond");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<JournalLevel>('*');
+  // The journal adds time and process.
+  formatter->set_pattern(IsJournal(journal_stream, STDERR_FILENO) ? "%*%v"
+                                                                  : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(spdlog::level::from_str(level));
+  spdlog::set_default_logger(logger);
+}
+
+void Log(const std::string& level, const std::string& line) {
+  spdlog::log(spdlog::level::from_str(level), "{}", line);
+}
+
+bool LogsDebug() { return spdlog::should_log(spdlog::level::debug); }
+
+}  // namespace fusiond::server
