@@ -67,6 +67,39 @@ TEST(BindingTest, EachGuardNamesItsValues) {
   fails([](Args&, Args& out) { out[0].address = 0x10070; }, "output 0 overlaps input 0");
 }
 
+TEST(BindingTest, GuardsHoldToTheirValueAndNoFurther) {
+  using Kind = Guard::Kind;
+  Executable e = SampleExecutable();
+  // Of the first input: extent 4 and stride 16, extent 16 and stride 1.
+  const auto holds = [&](Kind kind, uint32_t dim, int64_t value) {
+    e.guards = {{.kind = kind, .input = 0, .dim = dim, .output = {}, .value = value}};
+    return CheckGuards(e, Inputs(), {}).ok();
+  };
+  for (int64_t other : {15, 17}) EXPECT_FALSE(holds(Kind::kExtentEquals, 1, other));
+  EXPECT_TRUE(holds(Kind::kExtentEquals, 1, 16));
+  EXPECT_FALSE(holds(Kind::kExtentAtMost, 1, 15));
+  for (int64_t most : {16, 17}) EXPECT_TRUE(holds(Kind::kExtentAtMost, 1, most));
+  for (int64_t no_divisor : {0, 5, 32}) EXPECT_FALSE(holds(Kind::kExtentDivisible, 1, no_divisor));
+  for (int64_t divisor : {1, 8, 16}) EXPECT_TRUE(holds(Kind::kExtentDivisible, 1, divisor));
+  for (int64_t other : {15, 17}) EXPECT_FALSE(holds(Kind::kStrideEquals, 0, other));
+  EXPECT_TRUE(holds(Kind::kStrideEquals, 0, 16));
+  for (int64_t no_divisor : {0, 5, 32}) EXPECT_FALSE(holds(Kind::kStrideDivisible, 0, no_divisor));
+  for (int64_t divisor : {1, 8, 16}) EXPECT_TRUE(holds(Kind::kStrideDivisible, 0, divisor));
+}
+
+TEST(BindingTest, OverlapIsByTheByte) {
+  Executable e = SampleExecutable();
+  e.guards = {{.kind = Guard::Kind::kNoOverlap, .input = 0, .dim = 0, .output = 0, .value = 0}};
+  // The input has the 128 bytes from 0x10000 on, the output is 256 long.
+  const auto apart = [&](uint64_t address) {
+    std::vector<TensorArg> outputs = Outputs();
+    outputs[0].address = address;
+    return CheckGuards(e, Inputs(), outputs).ok();
+  };
+  for (uint64_t address : {0xff00, 0x10080}) EXPECT_TRUE(apart(address)) << address;
+  for (uint64_t address : {0xff01, 0x10000, 0x1007f}) EXPECT_FALSE(apart(address)) << address;
+}
+
 TEST(BindingTest, StrideOfExtentOneDoesNotMatter) {
   std::vector<TensorArg> inputs = Inputs();
   Executable e = SampleExecutable();

@@ -64,6 +64,11 @@ TEST(FormulaTest, MalformedFormulasAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no dim 2 of input 0")));
   EXPECT_THAT(Evaluate(Formula::Combine(Kind::kCeilDiv, Formula::Extent(0, 0), Formula())),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  for (Kind kind : {Kind::kCeilDiv, Kind::kRoundUp}) {  // C++ would round towards zero
+    const Formula rounded = Formula::Combine(kind, Formula::Constant(-9), Formula::Extent(0, 0));
+    EXPECT_THAT(Evaluate(Formula::Combine(Kind::kAdd, rounded, Formula::Constant(9000))),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not defined")));
+  }
   EXPECT_THAT(Evaluate(Formula::Combine(Kind::kMultiply, Formula::Extent(0, 0),
                                         Formula::Constant(std::numeric_limits<int64_t>::max()))),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("overflows")));
