@@ -133,7 +133,7 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
   sigset_t term;
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);
-  sigprocmask(SIG_BLOCK, &term, nullptr);
+  sigprocmask(SIG_BLOCK, &term, nullptr);  // NOLINT(concurrency-mt-unsafe): the only thread
   base::UniqueFd drain(::signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK));
   options.drain_fd = drain.get();
   const absl::Status status = worker::RunWorker(std::move(options));

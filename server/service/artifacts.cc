@@ -32,7 +32,7 @@ class Collector : public std::enable_shared_from_this<Collector> {
         done_(std::move(done)) {}
 
   void Start() {
-    Submit(MakePlanJob(*request_, 0), [self = shared_from_this()](CompileOutcome outcome) {
+    Submit(MakePlanJob(*request_, 0), [self = shared_from_this()](const CompileOutcome& outcome) {
       if (!outcome.status.ok()) return self->done_(outcome.status);
       self->Planned(outcome.reply.plan());
     });
@@ -80,7 +80,7 @@ class Collector : public std::enable_shared_from_this<Collector> {
       internal::v1::CompileJob job = MakeImageJob(source, *request_);
       job.mutable_image()->set_want_ptx(true);
       Submit(std::move(job),
-             [self = shared_from_this(), name = source.name()](CompileOutcome outcome) {
+             [self = shared_from_this(), name = source.name()](const CompileOutcome& outcome) {
                if (outcome.status.ok()) {
                  self->Add("ptx", name, outcome.reply.image().ptx());
                } else {
@@ -93,7 +93,8 @@ class Collector : public std::enable_shared_from_this<Collector> {
     }
   }
 
-  void Submit(internal::v1::CompileJob job, std::function<void(CompileOutcome)> done) {
+  void Submit(internal::v1::CompileJob job,
+              const std::function<void(const CompileOutcome&)>& done) {
     CompileRequest request;
     request.job = std::move(job);
     request.tenant = tenant_;

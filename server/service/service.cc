@@ -18,10 +18,11 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const cha
                                  const Identity& identity, const CallLog& log,
                                  absl::StatusOr<Response> answer, Response* response,
                                  absl::Duration start) {
-  log({rpc, &identity, answer.status(), "", "", base::Clock::System().Now() - start});
+  const absl::Status status = answer.status();
+  log({rpc, &identity, status, "", "", base::Clock::System().Now() - start});
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (answer.ok()) *response = *std::move(answer);
-  reactor->Finish(ToGrpc(answer.status(), *context));
+  if (status.ok()) *response = *std::move(answer);
+  reactor->Finish(ToGrpc(status, *context));
   return reactor;
 }
 

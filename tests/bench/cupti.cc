@@ -67,6 +67,7 @@ absl::StatusOr<void*> OpenLibrary(const std::string& path) {
   std::string reasons;
   for (const std::string& candidate : candidates) {
     if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): per thread in glibc
     absl::StrAppend(&reasons, "; ", dlerror());
   }
   return absl::NotFoundError(absl::StrCat("no libcupti", reasons));

@@ -36,6 +36,7 @@ Flags ParseFlags(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }
   benchmark::AddCustomContext("command", command);

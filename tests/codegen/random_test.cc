@@ -14,7 +14,6 @@
 namespace fusiond::codegen {
 namespace {
 
-using ::fusiond::testing::IsOk;
 using ::fusiond::testing::MakeRandomGraph;
 using ::fusiond::testing::PlanRunOptions;
 using ::fusiond::testing::RandomGraph;

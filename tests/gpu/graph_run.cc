@@ -28,7 +28,7 @@ class Placed {
  public:
   // `bytes` becomes the content; the address is a multiple of `alignment` and of no larger power of
   // two up to 256.
-  static absl::StatusOr<Placed> Make(Gpu& gpu, std::string bytes, int64_t alignment) {
+  static absl::StatusOr<Placed> Make(Gpu& gpu, const std::string& bytes, int64_t alignment) {
     Placed placed;
     placed.begin_ = kMargin + static_cast<uint64_t>(alignment < 256 ? alignment : 0);
     placed.size_ = bytes.size();

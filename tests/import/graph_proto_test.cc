@@ -7,7 +7,6 @@
 namespace fusiond::graph_proto {
 namespace {
 
-using ::fusiond::testing::IsOk;
 using ::fusiond::testing::StatusIs;
 using ir::Graph;
 using ::testing::HasSubstr;

@@ -7,7 +7,6 @@
 namespace fusiond::ir {
 namespace {
 
-using ::fusiond::testing::IsOk;
 using ::fusiond::testing::StatusIs;
 using ::testing::HasSubstr;
 

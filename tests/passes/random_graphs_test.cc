@@ -20,7 +20,6 @@ using ::fusiond::testing::MakeRandomGraph;
 using ::fusiond::testing::RandomGraph;
 using ::fusiond::testing::RandomGraphOptions;
 using ::fusiond::testing::SameOutputs;
-using ::fusiond::testing::SameOutputsOptions;
 using ::fusiond::testing::TestSeed;
 
 constexpr int kGraphs = 300;

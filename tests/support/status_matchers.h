@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/base/status_macros.h"
 
-namespace absl {
+namespace absl {  // NOLINT(abseil-no-namespace): where GoogleTest looks
 
 // GoogleTest finds it by the argument's namespace, and would print bytes.
 template <typename T>
