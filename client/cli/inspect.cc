@@ -2,13 +2,15 @@
 #include <algorithm>
 #include <iostream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/support.h"
-#include "runtime/base/sha256.h"
 
 namespace fusiond::cli {
 namespace {
+
+constexpr size_t kKeyDigits = 64;
 
 // Connects, calls, and prints as JSON or by `print`.
 template <typename Call, typename Print>
@@ -23,6 +25,20 @@ int Show(const Common& common, Call call, Print print) {
     print(*response);
   }
   return kExitOk;
+}
+
+// As it is sent: lower case.
+absl::StatusOr<std::string> KeyDigits(const std::string& key) {
+  std::string digits = absl::AsciiStrToLower(key);
+  if (digits.empty())
+    return absl::InvalidArgumentError("say which: a key or its first digits, or --all");
+  if (digits.size() > kKeyDigits ||
+      digits.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", absl::CHexEscape(key), "' is neither a key nor its first digits: 1 to ", kKeyDigits,
+        " hexadecimal digits expected, ", Counted(key.size(), "character"), " given"));
+  }
+  return digits;
 }
 
 }  // namespace
@@ -114,8 +130,8 @@ int CacheList(const Common& common, uint32_t limit) {
       ++listed;
       if (common.json) continue;
       std::cout << Hex(e.key()).substr(0, 16) << "  " << e.arch() << "/" << e.profile() << "  "
-                << e.signature() << "  " << Bytes(e.bytes()) << "  " << e.requests()
-                << " requests\n";
+                << e.signature() << "  " << Bytes(e.bytes()) << "  "
+                << Counted(e.requests(), "request") << "\n";
     }
     if (page->next_page_token().empty()) break;
     request.set_page_token(page->next_page_token());
@@ -128,15 +144,23 @@ int CacheEvict(const Common& common, const std::string& key, bool all) {
   if (all) {
     request.set_all(true);
   } else {
-    absl::StatusOr<base::Digest> digest = base::DigestFromHex(key);
-    if (!digest.ok()) return Fail(common, WrongUsage(digest.status()));
-    request.set_key(digest->View().data(), digest->View().size());
+    const absl::StatusOr<std::string> digits = KeyDigits(key);
+    if (!digits.ok()) return Fail(common, WrongUsage(digits.status()));
+    request.set_key_prefix(*digits);
   }
-  return Show(
-      common, [&](client::Client& c) { return c.CacheEvict(request); },
+  bool kept = false;
+  const int code = Show(
+      common,
+      [&](client::Client& c) {
+        absl::StatusOr<v1::CacheEvictResponse> response = c.CacheEvict(request);
+        kept = response.ok() && response->pinned() > 0;
+        return response;
+      },
       [](const v1::CacheEvictResponse& r) {
         std::cout << r.evicted() << " evicted, " << r.pinned() << " kept because leased\n";
       });
+  // --all means what is not leased.
+  return code == kExitOk && kept && !all ? kExitFailed : code;
 }
 
 }  // namespace fusiond::cli

@@ -100,6 +100,10 @@ class Cache {
   // Why a request hits or misses. Counts nowhere.
   Explanation Explain(const KeyMaterial& request);
 
+  // The one request whose key's hex starts with `hex_prefix`. NOT_FOUND: none does.
+  // INVALID_ARGUMENT: several do (two are named), or as Evict.
+  absl::StatusOr<RequestKey> Resolve(absl::string_view hex_prefix);
+
   // Drops the requests whose key's hex starts with `hex_prefix`, and what they were built from
   // (executables, canonical entries, images, journal), so that the next compile builds all anew. An
   // empty prefix drops everything. Requests with a leased executable stay. INVALID_ARGUMENT: not

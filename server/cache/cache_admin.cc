@@ -24,6 +24,11 @@ absl::Status CheckHexPrefix(absl::string_view prefix) {
   return absl::OkStatus();
 }
 
+// What of a prefix the keys' bytes can be held against.
+std::string WholeBytes(absl::string_view hex_prefix) {
+  return absl::HexStringToBytes(hex_prefix.substr(0, hex_prefix.size() & ~size_t{1}));
+}
+
 }  // namespace
 
 bool Cache::Pinned(const RequestEntry& entry) const {
@@ -167,9 +172,32 @@ void Cache::CollectRequest(const RequestKey& key, std::vector<RecordKey>& keys, 
   }
 }
 
+absl::StatusOr<RequestKey> Cache::Resolve(absl::string_view hex_prefix) {
+  FUSIOND_RETURN_IF_ERROR(CheckHexPrefix(hex_prefix));
+  std::optional<RequestKey> found;
+  std::optional<RecordKey> after;
+  while (true) {
+    FUSIOND_ASSIGN_OR_RETURN(
+        std::vector<RecordKey> keys,
+        tiers_.Keys(RecordKind::kRequest, WholeBytes(hex_prefix), after, kEvictPage));
+    for (const RecordKey& key : keys) {
+      const RequestKey request{key.first()};
+      if (!absl::StartsWith(request.Hex(), hex_prefix)) continue;
+      if (found.has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat("several keys begin with ", hex_prefix, ": ",
+                                                       found->Hex(), ", ", request.Hex()));
+      }
+      found = request;
+    }
+    if (keys.size() < kEvictPage) break;
+    after = keys.back();
+  }
+  if (found.has_value()) return *found;
+  return absl::NotFoundError(absl::StrCat("no entry's key begins with ", hex_prefix));
+}
+
 absl::Status Cache::EvictRequests(absl::string_view hex_prefix, Evicted& evicted) {
-  const std::string prefix =
-      absl::HexStringToBytes(hex_prefix.substr(0, hex_prefix.size() & ~size_t{1}));
+  const std::string prefix = WholeBytes(hex_prefix);
   std::optional<RecordKey> after;
   while (true) {
     // A page at a time, so that commits get their turn.

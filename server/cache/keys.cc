@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executable/signature.h"
 #include "server/cache/fields.h"
 
 namespace fusiond::cache {
@@ -117,13 +118,18 @@ ImageKey ImageKeyOf(const ImageKeyMaterial& material) {
   return {base::Sha256(EncodeImageMaterial(material))};
 }
 
+std::string SignatureText(const std::string& encoded) {
+  const absl::StatusOr<executable::Signature> signature = executable::Signature::Decode(encoded);
+  return signature.ok() ? signature->ToString() : absl::CEscape(encoded);
+}
+
 std::vector<KeyField> Describe(const KeyMaterial& material) {
   std::vector<KeyField> fields = {
       {"key schema", absl::StrCat(kKeySchemaVersion)},
       {"graph", material.graph.Hex()},
       {"arch", absl::CEscape(material.arch)},
       {"profile", absl::CEscape(material.device_profile)},
-      {"signature", absl::CEscape(material.signature)},
+      {"signature", SignatureText(material.signature)},
   };
   for (const auto& [name, value] : material.options) {
     fields.push_back({absl::StrCat("option ", absl::CEscape(name)), absl::CEscape(value)});

@@ -93,10 +93,13 @@ EncodedRequest EncodeRequest(const KeyMaterial& material);
 CanonicalKey CanonicalKeyOf(const KeyMaterial& material);
 ImageKey ImageKeyOf(const ImageKeyMaterial& material);
 
+// KeyMaterial::signature for people; escaped where it is none.
+std::string SignatureText(const std::string& encoded);
+
 // One field of a key in readable form.
 struct KeyField {
   std::string name;   // "arch", "option math", …
-  std::string value;  // escaped where the bytes are not text
+  std::string value;  // escaped where the bytes are not text; a signature is decoded
   bool operator==(const KeyField&) const = default;
 };
 // Every field, in the order of the encoding.

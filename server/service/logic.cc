@@ -12,7 +12,6 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/base/utf8.h"
 #include "runtime/executable/serialise.h"
-#include "runtime/executable/signature.h"
 #include "server/service/artifacts.h"
 
 namespace fusiond::server {
@@ -74,11 +73,6 @@ v1::CompileResponse ToResponse(const CompileAnswer& answer, const v1::CompileReq
   }
   if (request.include_executable()) response.set_executable(*answer.bytes);
   return response;
-}
-
-std::string DescribeSignature(const std::string& encoded) {
-  absl::StatusOr<executable::Signature> signature = executable::Signature::Decode(encoded);
-  return signature.ok() ? signature->ToString() : "?";
 }
 
 std::string DescribeDifferences(const cache::Neighbour& neighbour) {
@@ -322,7 +316,7 @@ absl::StatusOr<v1::CacheListResponse> FusiondLogic::CacheList(const v1::CacheLis
     entry->set_graph_hash(info.material.graph.View().data(), info.material.graph.View().size());
     entry->set_arch(info.material.arch);
     entry->set_profile(info.material.device_profile);
-    entry->set_signature(DescribeSignature(info.material.signature));
+    entry->set_signature(cache::SignatureText(info.material.signature));
     entry->mutable_options()->insert(info.material.options.begin(), info.material.options.end());
     uint64_t bytes = 0;
     for (const cache::Variant& variant : info.entry.variants) bytes += variant.executable_bytes;
@@ -349,11 +343,19 @@ absl::StatusOr<v1::CacheEvictResponse> FusiondLogic::CacheEvict(
       prefix = key.Hex();
       break;
     }
+    case v1::CacheEvictRequest::kKeyPrefix:
+      prefix = request.key_prefix();
+      if (prefix.empty()) return absl::InvalidArgumentError("key_prefix: no digits");
+      break;
     case v1::CacheEvictRequest::kAll:
       if (!request.all()) return absl::InvalidArgumentError("what: all must be true");
       break;
     default:
-      return absl::InvalidArgumentError("what: one of key and all is needed");
+      return absl::InvalidArgumentError("what: one of key, key_prefix and all is needed");
+  }
+  if (!prefix.empty()) {
+    FUSIOND_ASSIGN_OR_RETURN(cache::RequestKey key, cache_->Resolve(prefix));
+    prefix = key.Hex();
   }
   FUSIOND_ASSIGN_OR_RETURN(cache::Evicted evicted, cache_->Evict(prefix));
   v1::CacheEvictResponse response;

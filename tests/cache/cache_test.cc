@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/cache/fake_store.h"
 #include "tests/cache/sample.h"
@@ -340,6 +341,29 @@ TEST_F(CacheTest, EvictDropsARequestWithAllItWasBuiltFrom) {
   }
   ASSERT_OK_AND_ASSIGN(Evicted again, cache_->Evict(prefix));
   EXPECT_EQ(again.requests, 0u);
+}
+
+TEST_F(CacheTest, PrefixResolvesToTheOneKeyThatHasIt) {
+  for (int i = 0; i < 40; ++i) Commit(i);
+  const auto hex = [](int i) { return RequestKeyOf(SampleMaterial(i)).Hex(); };
+  EXPECT_THAT(cache_->Resolve(""),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("several keys begin with ")));
+  for (int i = 0; i < 40; ++i) {
+    for (size_t digits = 1; digits <= 64; ++digits) {
+      const std::string prefix = hex(i).substr(0, digits);
+      int same = 0;
+      for (int k = 0; k < 40; ++k) same += absl::StartsWith(hex(k), prefix) ? 1 : 0;
+      const absl::StatusOr<RequestKey> resolved = cache_->Resolve(prefix);
+      if (same > 1) {
+        EXPECT_THAT(resolved, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(prefix)));
+      } else {
+        ASSERT_THAT(resolved, IsOk());
+        EXPECT_EQ(resolved->Hex(), hex(i));
+      }
+    }
+  }
+  EXPECT_THAT(cache_->Resolve(hex(40)), StatusIs(absl::StatusCode::kNotFound, HasSubstr(hex(40))));
+  EXPECT_THAT(cache_->Resolve("XY"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(CacheTest, EvictAllLeavesNothing) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/executable/signature.h"
 #include "server/cache/fields.h"
 #include "tests/support/status_matchers.h"
 
@@ -219,6 +220,23 @@ TEST(KeysTest, DifferencesNameTheFieldsThatDiffer) {
                                                      "option math: strict / (absent)",
                                                      "option precision: (absent) / double"));
   EXPECT_TRUE(Differences(Material(), Material()).empty());
+}
+
+TEST(KeysTest, DescribeDecodesSignatures) {
+  executable::Signature signature;
+  signature.inputs.resize(2);
+  signature.inputs[0].dtype = base::DType::kBFloat16;
+  signature.inputs[0].extents = {2048, std::nullopt};
+  signature.inputs[1].scalar = true;
+  KeyMaterial wanted = Material(), found = Material();
+  wanted.signature = signature.Encode();
+  signature.inputs[0].extents[0] = 4096;
+  found.signature = signature.Encode();
+  EXPECT_THAT(Describe(wanted), ::testing::Contains(KeyField{"signature", "bf16[2048,.], f32"}));
+  const std::vector<KeyDifference> differences = Differences(wanted, found);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].wanted, "bf16[2048,.], f32");
+  EXPECT_EQ(differences[0].found, "bf16[4096,.], f32");
 }
 
 TEST(KeysTest, DescribeEscapesWhatIsNotText) {

@@ -110,6 +110,12 @@ absl::Status Execute(Stub& stub, const std::function<void(v1::ExecuteRequest&)>&
   return Call(stub, &Stub::Execute, request);
 }
 
+absl::Status EvictPrefix(Stub& stub, const std::string& digits) {
+  v1::CacheEvictRequest request;
+  request.set_key_prefix(digits);
+  return Call(stub, &Stub::CacheEvict, request);
+}
+
 const BadCall kBadCalls[] = {
     {"Garbage", absl::StatusCode::kInvalidArgument, "malformed graph",
      [](Stub& c) { return CompileBytes(c, "\xff\xff\xff"); }},
@@ -196,7 +202,7 @@ const BadCall kBadCalls[] = {
        request.set_page_token("zz");
        return Call(c, &Stub::CacheList, request);
      }},
-    {"EvictNothing", absl::StatusCode::kInvalidArgument, "one of key and all is needed",
+    {"EvictNothing", absl::StatusCode::kInvalidArgument, "one of key, key_prefix and all is needed",
      [](Stub& c) { return Call(c, &Stub::CacheEvict, v1::CacheEvictRequest()); }},
     {"EvictKey", absl::StatusCode::kInvalidArgument, "32",
      [](Stub& c) {
@@ -204,6 +210,18 @@ const BadCall kBadCalls[] = {
        request.set_key("short");
        return Call(c, &Stub::CacheEvict, request);
      }},
+    {"EvictUnknownKey", absl::StatusCode::kNotFound, "no entry's key begins with 6b6b6b6b",
+     [](Stub& c) {
+       v1::CacheEvictRequest request;
+       request.set_key(std::string(32, 'k'));
+       return Call(c, &Stub::CacheEvict, request);
+     }},
+    {"EvictEmptyPrefix", absl::StatusCode::kInvalidArgument, "key_prefix: no digits",
+     [](Stub& c) { return EvictPrefix(c, ""); }},
+    {"EvictPrefixOfOtherCase", absl::StatusCode::kInvalidArgument,
+     "at most 64 lower-case hex digits, not 'AB'", [](Stub& c) { return EvictPrefix(c, "AB"); }},
+    {"EvictUnknownPrefix", absl::StatusCode::kNotFound, "no entry's key begins with 0",
+     [](Stub& c) { return EvictPrefix(c, "0"); }},
 };
 
 TEST(BadInputTest, BadCallsAreRefusedAndTheDaemonServesOnF41) {

@@ -6,13 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cc/paths.h"
+#include "runtime/channel/client_session.h"
 #include "tests/e2e/test_daemon.h"
+#include "tests/support/status_matchers.h"
 
 namespace fusiond {
 namespace {
 
 using ::fusiond::testing::CtlProgram;
+using ::fusiond::testing::IsOk;
 using ::fusiond::testing::Ran;
 using ::fusiond::testing::TestDaemon;
 using ::testing::AllOf;
@@ -73,6 +79,12 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
       {{"run", Good(), "--input", "1=1"}, 2, "INVALID_ARGUMENT", "there is no input 1"},
       {{"run", Good(), "--local"}, 2, "INVALID_ARGUMENT", "--local launches on a GPU"},
       {{"run", Good(), "--driver", "x"}, 2, "INVALID_ARGUMENT", "--local"},
+      {{"cache", "evict", "xyz"}, 2, "INVALID_ARGUMENT", "'xyz' is neither a key nor"},
+      {{"cache", "evict"}, 2, "INVALID_ARGUMENT", "a key or its first digits, or --all"},
+      {{"cache", "evict", std::string(65, 'a')}, 2, "INVALID_ARGUMENT", "65 characters given"},
+      {{"cache", "evict", "ab", "--all"}, 2, "INVALID_ARGUMENT", "key excludes --all"},
+      {{"cache", "evict", std::string(64, 'a')}, 1, "NOT_FOUND", "aaaa"},
+      {{"cache", "evict", "0123456789"}, 1, "NOT_FOUND", "0123456789"},
       {{"cache", "sell"}, 2, "INVALID_ARGUMENT", "'sell' is not known here"},
       {{"sell"}, 2, "INVALID_ARGUMENT", "'sell' is not known here"},
       {{"status", "--loud"}, 2, "INVALID_ARGUMENT", "--loud"},
@@ -147,6 +159,47 @@ TEST_F(FusionctlTest, ArtifactThatCannotBeMadeSaysWhy) {
   EXPECT_EQ(files.code, 0) << files.output;
   EXPECT_THAT(files.output, HasSubstr(absl::StrCat("\"file\": \"", folder, "/canonical.ir\"")));
   EXPECT_TRUE(std::ifstream(folder + "/canonical.ir").good());
+}
+
+TEST_F(FusionctlTest, EvictTakesWhatListPrints) {
+  daemon_.Serve();
+  ASSERT_EQ(Ctl({"compile", Good()}).code, 0);
+  ASSERT_EQ(Ctl({"compile", Open(), "--extents", "2x4"}).code, 0);
+  const std::vector<std::string> lines = absl::StrSplit(Ctl({"cache", "list"}).output, '\n');
+  ASSERT_EQ(lines.size(), 3u) << ::testing::PrintToString(lines);
+  const std::string first = lines[0].substr(0, lines[0].find(' ')),
+                    second = lines[1].substr(0, lines[1].find(' '));
+  const Ran evicted = Ctl({"cache", "evict", absl::AsciiStrToUpper(first)});
+  EXPECT_EQ(evicted.code, 0);
+  EXPECT_EQ(evicted.output, "1 evicted, 0 kept because leased\n");
+  EXPECT_EQ(Ctl({"cache", "evict", first}).code, 1);  // no longer there
+  EXPECT_THAT(Ctl({"cache", "list"}).output, AllOf(Not(HasSubstr(first)), HasSubstr(second)));
+  EXPECT_EQ(Ctl({"cache", "evict", "--all"}).code, 0);
+  EXPECT_EQ(Ctl({"cache", "evict", "--all"}).code, 0);
+  EXPECT_EQ(Ctl({"cache", "list"}).output, "");
+}
+
+TEST_F(FusionctlTest, EvictKeepsWhatIsLeasedAndSaysSo) {
+  daemon_.Serve();
+  ASSERT_OK_AND_ASSIGN(const client::Fusion fusion,
+                       daemon_.Connect()->Compile(testing::AddGraph(), "cpu"));
+  const std::string key = fusion.key.Hex();
+  ASSERT_OK_AND_ASSIGN(
+      auto holder, channel::SupervisorClient::Connect(client::ChannelSocket(daemon_.sockets())));
+  ASSERT_THAT(holder.Lease(fusion.executable_digest), IsOk());
+  const Ran kept = Ctl({"cache", "evict", key});
+  EXPECT_EQ(kept.code, 1);
+  EXPECT_EQ(kept.output, "0 evicted, 1 kept because leased\n");
+  const Ran all = Ctl({"--json", "cache", "evict", "--all"});  // of what is not leased
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.output, AllOf(HasSubstr("\"evicted\": 0"), HasSubstr("\"pinned\": 1")));
+}
+
+TEST_F(FusionctlTest, ExplainIsReadable) {
+  daemon_.Serve();
+  const Ran ran = Ctl({"explain", Open(), "--extents", "2x4"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("  signature = f32[2,.]\n"), Not(HasSubstr("\\"))));
 }
 
 TEST_F(FusionctlTest, WarmGoesOnBehindABadGraphAndListsIt) {
