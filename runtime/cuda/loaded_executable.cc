@@ -233,8 +233,7 @@ absl::Status LoadedExecutable::LaunchKernel(size_t step, const PlannedKernel& pl
         values[i] = workspace + static_cast<uint64_t>(planned.numbers[i]);
         break;
       case KernelArgument::Kind::kScalar:
-        values[i] = executable::ConvertScalar(executable_.inputs[argument.index].dtype,
-                                              inputs[argument.index].bits, argument.dtype);
+        values[i] = executable::ConvertScalar(inputs[argument.index].bits, argument.dtype);
         break;
       case KernelArgument::Kind::kInt32:
       case KernelArgument::Kind::kInt64:

@@ -8,6 +8,9 @@
 namespace fusiond::executable {
 namespace {
 
+// Of any tensor: its bytes can be counted in 64 bits.
+constexpr int64_t kMaxLastElement = int64_t{1} << 58;
+
 using Shapes = absl::InlinedVector<absl::Span<const int64_t>, 16>;
 
 Shapes ShapesOf(absl::Span<const TensorArg> inputs) {
@@ -119,7 +122,7 @@ absl::Status CheckInputs(const Executable& executable, absl::Span<const TensorAr
       if (input.shape[d] < 0 || input.strides[d] < 0 ||
           __builtin_mul_overflow(std::max<int64_t>(input.shape[d] - 1, 0), input.strides[d],
                                  &span) ||
-          __builtin_add_overflow(last, span, &last) || last > (int64_t{1} << 58)) {
+          __builtin_add_overflow(last, span, &last) || last > kMaxLastElement) {
         return absl::InvalidArgumentError(absl::StrCat(
             "input ", i, ": dim ", d, " has extent ", input.shape[d], " and stride ",
             input.strides[d], "; neither may be negative, nor the tensor exceed 2^58 elements"));
@@ -171,13 +174,13 @@ absl::StatusOr<std::vector<OutputShape>> OutputShapes(const Executable& executab
       empty = empty || extent == 0;
       int64_t span;
       if (__builtin_mul_overflow(std::max<int64_t>(extent - 1, 0), stride, &span) ||
-          __builtin_add_overflow(last, span, &last)) {
-        return absl::InvalidArgumentError("output size overflows");
+          __builtin_add_overflow(last, span, &last) || last > kMaxLastElement) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("output ", result.size(), ": dim ", d, " has extent ", extent,
+                         " and stride ", stride, "; a tensor may not exceed 2^58 elements"));
       }
     }
-    if (!empty && __builtin_mul_overflow(last + 1, ByteSize(spec.dtype), &output.bytes)) {
-      return absl::InvalidArgumentError("output size overflows");
-    }
+    if (!empty) output.bytes = (last + 1) * ByteSize(spec.dtype);
     result.push_back(std::move(output));
   }
   return result;
@@ -188,22 +191,16 @@ absl::StatusOr<int64_t> WorkspaceBytes(const Executable& executable,
   return executable.workspace_bytes.Evaluate(ShapesOf(inputs), sm_count);
 }
 
-uint64_t ConvertScalar(base::DType from, uint64_t bits, base::DType to) {
-  const bool from_float = base::IsFloatingPoint(from);
-  const double as_double =
-      from_float ? std::bit_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+uint64_t ConvertScalar(uint64_t bits, base::DType to) {
   switch (to) {
     case base::DType::kFloat:
-      return std::bit_cast<uint32_t>(static_cast<float>(as_double));
-    case base::DType::kDouble:
-      return std::bit_cast<uint64_t>(as_double);
+      return std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
     case base::DType::kBool:
-      return from_float ? as_double != 0 : bits != 0;
+      return bits != 0;
     case base::DType::kInt32:
-      return static_cast<uint32_t>(from_float ? static_cast<int64_t>(as_double)
-                                              : static_cast<int64_t>(bits));
+      return static_cast<uint32_t>(bits);
     default:
-      return from_float ? static_cast<uint64_t>(static_cast<int64_t>(as_double)) : bits;
+      return bits;
   }
 }
 

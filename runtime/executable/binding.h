@@ -48,9 +48,10 @@ absl::StatusOr<std::vector<OutputShape>> OutputShapes(const Executable& executab
                                                       int sm_count);
 absl::StatusOr<int64_t> WorkspaceBytes(const Executable& executable,
                                        absl::Span<const TensorArg> inputs, int sm_count);
-// A scalar input's 8 bytes (i64, f64, or 0/1) as a kernel argument of another type, in the low
-// bytes of the result.
-uint64_t ConvertScalar(DType from, uint64_t bits, DType to);
+// A scalar input's 8 bytes (i64, f64, or 0/1) as a kernel argument of type `to`, in the low bytes
+// of the result. Validate refuses an executable that would pass a float as an integer, or the
+// reverse.
+uint64_t ConvertScalar(uint64_t bits, DType to);
 
 }  // namespace fusiond::executable
 

@@ -3,6 +3,8 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,13 @@ constexpr int kMaxSteps = 65536;
 constexpr int kMaxArguments = 4096;
 constexpr uint32_t kMaxRank = 8;
 
+// A number of the wire as one of our enums, all of which start at 1: what their byte cannot hold
+// becomes 0, which the rules below refuse.
+template <typename E>
+E ToEnum(uint32_t number) {
+  return static_cast<E>(number <= std::numeric_limits<uint8_t>::max() ? number : 0);
+}
+
 void ToProto(const Formula& formula, v1::Formula* out) {
   for (const FormulaTerm& term : formula.terms()) {
     v1::FormulaTerm* to = out->add_terms();
@@ -32,7 +41,7 @@ Formula FromProto(const v1::Formula& formula) {
   std::vector<FormulaTerm> terms;
   for (const v1::FormulaTerm& from : formula.terms()) {
     FormulaTerm term;
-    term.kind = static_cast<FormulaTerm::Kind>(from.kind());
+    term.kind = ToEnum<FormulaTerm::Kind>(from.kind());
     term.value = from.value();
     term.input = from.input();
     term.dim = from.dim();
@@ -51,7 +60,7 @@ void ToProto(const Guard& guard, v1::Guard* out) {
 
 Guard FromProto(const v1::Guard& from) {
   Guard guard;
-  guard.kind = static_cast<Guard::Kind>(from.kind());
+  guard.kind = ToEnum<Guard::Kind>(from.kind());
   guard.input = from.input();
   guard.dim = from.dim();
   if (from.has_output()) guard.output = from.output();
@@ -107,9 +116,9 @@ absl::StatusOr<KernelStep> FromProto(const v1::KernelStep& from) {
   step.pdl = from.pdl();
   for (const v1::KernelArgument& a : from.arguments()) {
     KernelArgument argument;
-    argument.kind = static_cast<KernelArgument::Kind>(a.kind());
+    argument.kind = ToEnum<KernelArgument::Kind>(a.kind());
     argument.index = a.index();
-    argument.dtype = static_cast<DType>(a.dtype());
+    argument.dtype = ToEnum<DType>(a.dtype());
     argument.formula = FromProto(a.formula());
     step.arguments.push_back(std::move(argument));
   }
@@ -153,16 +162,38 @@ absl::Status Rule(bool holds, absl::string_view what, int64_t limit, int64_t act
 
 bool IsDType(DType dtype) { return dtype >= DType::kBool && dtype <= DType::kDouble; }
 
-// A formula is well formed when it evaluates on shapes that have every dim: extents of 1 reach
-// every term.
-absl::Status CheckFormula(const Executable& executable, const Formula& formula) {
-  static constexpr int64_t kOnes[kMaxRank] = {1, 1, 1, 1, 1, 1, 1, 1};
-  std::vector<absl::Span<const int64_t>> shapes;
-  for (const InputSpec& input : executable.inputs) shapes.emplace_back(kOnes, input.rank());
-  return formula.Evaluate(shapes, 1).status();
+// What Validate checks, and shapes that have every dim, made once: an executable may have thousands
+// of inputs and of formulas.
+struct Subject {
+  explicit Subject(const Executable& executable) : e(executable) {
+    static constexpr int64_t kOnes[kMaxRank] = {1, 1, 1, 1, 1, 1, 1, 1};
+    for (const InputSpec& input : e.inputs) {
+      ones.emplace_back(kOnes, std::min(input.rank(), kMaxRank));
+    }
+  }
+
+  const Executable& e;
+  std::vector<absl::Span<const int64_t>> ones;
+};
+
+// A formula is well formed when it evaluates: extents of 1 reach every term.
+absl::Status CheckFormula(const Subject& subject, const Formula& formula) {
+  return formula.Evaluate(subject.ones, 1).status();
 }
 
-absl::Status CheckArgument(const Executable& e, const KernelArgument& argument) {
+// What a scalar's 8 bytes can become (ConvertScalar): integers stay integers, floats floats.
+absl::Status CheckScalar(const KernelArgument& argument, DType from) {
+  if (IsDType(argument.dtype) && base::ComputeType(argument.dtype) == argument.dtype &&
+      base::IsFloatingPoint(argument.dtype) == base::IsFloatingPoint(from)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "executable: scalar argument: input ", argument.index, " of dtype ", static_cast<int>(from),
+      " cannot be passed as dtype ", static_cast<int>(argument.dtype)));
+}
+
+absl::Status CheckArgument(const Subject& subject, const KernelArgument& argument) {
+  const Executable& e = subject.e;
   switch (argument.kind) {
     case KernelArgument::Kind::kInput:
       return Rule(argument.index < e.inputs.size() && !e.inputs[argument.index].scalar,
@@ -171,27 +202,27 @@ absl::Status CheckArgument(const Executable& e, const KernelArgument& argument) 
       FUSIOND_RETURN_IF_ERROR(
           Rule(argument.index < e.inputs.size() && e.inputs[argument.index].scalar,
                "scalar argument's input", e.inputs.size(), argument.index));
-      return Rule(IsDType(argument.dtype), "dtype", static_cast<int>(DType::kDouble),
-                  static_cast<int>(argument.dtype));
+      return CheckScalar(argument, e.inputs[argument.index].dtype);
     case KernelArgument::Kind::kOutput:
       return Rule(argument.index < e.outputs.size(), "argument's output", e.outputs.size(),
                   argument.index);
     case KernelArgument::Kind::kWorkspace:
     case KernelArgument::Kind::kInt32:
     case KernelArgument::Kind::kInt64:
-      return CheckFormula(e, argument.formula);
+      return CheckFormula(subject, argument.formula);
   }
   return absl::InvalidArgumentError("executable: an argument of unknown kind");
 }
 
-absl::Status CheckStep(const Executable& e, const Step& step) {
+absl::Status CheckStep(const Subject& subject, const Step& step) {
+  const Executable& e = subject.e;
   if (const auto* memset = std::get_if<MemsetStep>(&step)) {
     if (memset->output) {
       FUSIOND_RETURN_IF_ERROR(Rule(*memset->output < e.outputs.size(), "memset's output",
                                    e.outputs.size(), *memset->output));
     }
-    FUSIOND_RETURN_IF_ERROR(CheckFormula(e, memset->offset));
-    return CheckFormula(e, memset->bytes);
+    FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, memset->offset));
+    return CheckFormula(subject, memset->bytes);
   }
   if (std::holds_alternative<HostEvaluateStep>(step)) return absl::OkStatus();
   const KernelStep& kernel = std::get<KernelStep>(step);
@@ -202,21 +233,31 @@ absl::Status CheckStep(const Executable& e, const Step& step) {
   FUSIOND_RETURN_IF_ERROR(Rule(kernel.arguments.size() <= kMaxArguments, "kernel arguments",
                                kMaxArguments, kernel.arguments.size()));
   for (int i = 0; i < 3; ++i) {
-    FUSIOND_RETURN_IF_ERROR(CheckFormula(e, kernel.grid[i]));
-    FUSIOND_RETURN_IF_ERROR(CheckFormula(e, kernel.block[i]));
-    FUSIOND_RETURN_IF_ERROR(CheckFormula(e, kernel.cluster[i]));
+    FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, kernel.grid[i]));
+    FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, kernel.block[i]));
+    FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, kernel.cluster[i]));
   }
-  FUSIOND_RETURN_IF_ERROR(CheckFormula(e, kernel.dynamic_smem));
+  FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, kernel.dynamic_smem));
   for (const KernelArgument& argument : kernel.arguments) {
-    FUSIOND_RETURN_IF_ERROR(CheckArgument(e, argument));
+    FUSIOND_RETURN_IF_ERROR(CheckArgument(subject, argument));
+  }
+  return absl::OkStatus();
+}
+
+// What a guard needs wherever it stands. An unknown kind may be a later version's condition.
+absl::Status CheckGuardAlone(const Guard& guard) {
+  if (guard.kind < Guard::Kind::kExtentEquals || guard.kind > Guard::Kind::kNoOverlap) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("guard: unknown kind ", static_cast<int>(guard.kind)));
+  }
+  if (guard.kind == Guard::Kind::kNoOverlap && !guard.output) {
+    return absl::InvalidArgumentError("guard: NO_OVERLAP names no output");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckGuard(const Executable& e, const Guard& guard) {
-  if (guard.kind < Guard::Kind::kExtentEquals || guard.kind > Guard::Kind::kNoOverlap) {
-    return absl::InvalidArgumentError("executable: a guard of unknown kind");
-  }
+  FUSIOND_RETURN_IF_ERROR(CheckGuardAlone(guard));
   if (guard.output) {
     FUSIOND_RETURN_IF_ERROR(
         Rule(*guard.output < e.outputs.size(), "guard's output", e.outputs.size(), *guard.output));
@@ -246,7 +287,8 @@ absl::Status CheckInput(const InputSpec& input) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOutput(const Executable& e, const OutputSpec& output) {
+absl::Status CheckOutput(const Subject& subject, const OutputSpec& output) {
+  const Executable& e = subject.e;
   FUSIOND_RETURN_IF_ERROR(Rule(IsDType(output.dtype), "dtype", static_cast<int>(DType::kDouble),
                                static_cast<int>(output.dtype)));
   FUSIOND_RETURN_IF_ERROR(
@@ -254,10 +296,12 @@ absl::Status CheckOutput(const Executable& e, const OutputSpec& output) {
            "output rank", kMaxRank, output.shape.size()));
   if (output.alias_input) {
     FUSIOND_RETURN_IF_ERROR(
-        Rule(*output.alias_input < e.inputs.size(), "alias", e.inputs.size(), *output.alias_input));
+        Rule(*output.alias_input < e.inputs.size() && !e.inputs[*output.alias_input].scalar,
+             "alias's tensor input", e.inputs.size(), *output.alias_input));
   }
-  for (const Formula& extent : output.shape) FUSIOND_RETURN_IF_ERROR(CheckFormula(e, extent));
-  for (const Formula& stride : output.strides) FUSIOND_RETURN_IF_ERROR(CheckFormula(e, stride));
+  for (const Formula& extent : output.shape) FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, extent));
+  for (const Formula& stride : output.strides)
+    FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, stride));
   return absl::OkStatus();
 }
 
@@ -328,7 +372,7 @@ absl::StatusOr<Executable> Deserialise(absl::string_view bytes) {
   e.arch = from.arch();
   e.profile = from.profile();
   for (const v1::InputSpec& input : from.inputs()) {
-    e.inputs.push_back({.dtype = static_cast<DType>(input.dtype()),
+    e.inputs.push_back({.dtype = ToEnum<DType>(input.dtype()),
                         .scalar = input.scalar(),
                         .space = input.host() ? MemorySpace::kHost : MemorySpace::kDevice,
                         .shape = {input.shape().begin(), input.shape().end()},
@@ -336,7 +380,7 @@ absl::StatusOr<Executable> Deserialise(absl::string_view bytes) {
   }
   for (const v1::OutputSpec& output : from.outputs()) {
     OutputSpec spec;
-    spec.dtype = static_cast<DType>(output.dtype());
+    spec.dtype = ToEnum<DType>(output.dtype());
     for (const v1::Formula& extent : output.shape()) spec.shape.push_back(FromProto(extent));
     for (const v1::Formula& stride : output.strides()) spec.strides.push_back(FromProto(stride));
     if (output.has_alias_input()) spec.alias_input = output.alias_input();
@@ -368,10 +412,11 @@ absl::Status Validate(const Executable& e) {
                                e.inputs.size() + e.outputs.size()));
   FUSIOND_RETURN_IF_ERROR(Rule(e.steps.size() <= kMaxSteps, "steps", kMaxSteps, e.steps.size()));
   for (const InputSpec& input : e.inputs) FUSIOND_RETURN_IF_ERROR(CheckInput(input));
-  for (const OutputSpec& output : e.outputs) FUSIOND_RETURN_IF_ERROR(CheckOutput(e, output));
+  const Subject subject(e);
+  for (const OutputSpec& output : e.outputs) FUSIOND_RETURN_IF_ERROR(CheckOutput(subject, output));
   for (const Guard& guard : e.guards) FUSIOND_RETURN_IF_ERROR(CheckGuard(e, guard));
-  for (const Step& step : e.steps) FUSIOND_RETURN_IF_ERROR(CheckStep(e, step));
-  FUSIOND_RETURN_IF_ERROR(CheckFormula(e, e.workspace_bytes));
+  for (const Step& step : e.steps) FUSIOND_RETURN_IF_ERROR(CheckStep(subject, step));
+  FUSIOND_RETURN_IF_ERROR(CheckFormula(subject, e.workspace_bytes));
   const int64_t alignment = e.workspace_alignment;
   return Rule(alignment > 0 && alignment <= 4096 && (alignment & (alignment - 1)) == 0,
               "workspace alignment (a power of two)", 4096, alignment);
@@ -389,7 +434,10 @@ absl::StatusOr<std::vector<Guard>> DeserialiseGuards(absl::string_view bytes) {
     return absl::InvalidArgumentError("guards: not a fusiond.v1.Guards");
   }
   std::vector<Guard> guards;
-  for (const v1::Guard& guard : from.guards()) guards.push_back(FromProto(guard));
+  for (const v1::Guard& guard : from.guards()) {
+    guards.push_back(FromProto(guard));
+    FUSIOND_RETURN_IF_ERROR(CheckGuardAlone(guards.back()));
+  }
   return guards;
 }
 

@@ -106,8 +106,7 @@ class ChainBuilder {
       case KernelArgument::Kind::kWorkspace:
         return In(workspace_, static_cast<uint64_t>(number));
       case KernelArgument::Kind::kScalar:
-        return Value(executable::ConvertScalar(executable_.inputs[argument.index].dtype,
-                                               args_[argument.index].bits, argument.dtype));
+        return Value(executable::ConvertScalar(args_[argument.index].bits, argument.dtype));
       case KernelArgument::Kind::kInt32:
         return Value(static_cast<int32_t>(number));
       case KernelArgument::Kind::kInt64:

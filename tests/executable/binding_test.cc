@@ -1,5 +1,8 @@
 #include "runtime/executable/binding.h"
 
+#include <bit>
+#include <limits>
+
 #include "tests/executable/sample_executable.h"
 #include "tests/support/status_matchers.h"
 
@@ -122,6 +125,35 @@ TEST(BindingTest, OutputShapesFollowTheInputs) {
   empty[0].shape[0] = 0;
   ASSERT_OK_AND_ASSIGN(shapes, OutputShapes(SampleExecutable(), empty, 132));
   EXPECT_EQ(shapes[0].bytes, 0);
+}
+
+TEST(BindingTest, OutputsBeyondAnyMemoryAreRefused) {
+  const int64_t most = int64_t{1} << 58;
+  for (int64_t stride : {most, most + 1, std::numeric_limits<int64_t>::max()}) {
+    Executable e = SampleExecutable();
+    e.outputs[1].shape = {Formula::Constant(2)};
+    e.outputs[1].strides = {Formula::Constant(stride)};
+    const absl::StatusOr<std::vector<OutputShape>> shapes = OutputShapes(e, Inputs(), 132);
+    if (stride == most) {
+      ASSERT_THAT(shapes.status(), IsOk());
+      EXPECT_EQ((*shapes)[1].bytes, (most + 1) * 2);
+    } else {
+      EXPECT_THAT(shapes.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("output 1: dim 0 has extent 2 and stride")));
+    }
+  }
+}
+
+TEST(BindingTest, ScalarsAreConvertedWithinTheirClass) {
+  const auto bits = [](double value) { return std::bit_cast<uint64_t>(value); };
+  EXPECT_EQ(ConvertScalar(bits(2.5), DType::kDouble), bits(2.5));
+  EXPECT_EQ(ConvertScalar(bits(2.5), DType::kFloat), std::bit_cast<uint32_t>(2.5f));
+  EXPECT_EQ(ConvertScalar(bits(1e300), DType::kFloat),
+            std::bit_cast<uint32_t>(std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(ConvertScalar(~uint64_t{4}, DType::kInt), ~uint64_t{4});
+  EXPECT_EQ(ConvertScalar(~uint64_t{4}, DType::kInt32), uint64_t{~uint32_t{4}});
+  EXPECT_EQ(ConvertScalar(uint64_t{1} << 40, DType::kBool), 1u);
+  EXPECT_EQ(ConvertScalar(0, DType::kBool), 0u);
 }
 
 }  // namespace
