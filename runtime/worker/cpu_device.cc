@@ -3,15 +3,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "compiler/import/graph_proto.h"
 #include "compiler/ir/graph.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/status_numbers.h"
 #include "runtime/cpu/evaluate.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/launch_binding.h"
@@ -41,6 +45,50 @@ class CpuExecutable : public channel::SessionExecutable {
   const bool double_precision;
 };
 
+absl::Status Differs(absl::string_view side, size_t index, absl::string_view executable,
+                     absl::string_view graph) {
+  return absl::InvalidArgumentError(absl::StrCat("executable: ", side, " ", index, " is ",
+                                                 executable, ", that of its graph ", graph));
+}
+
+std::string Text(base::DType dtype, bool scalar, size_t rank) {
+  return scalar ? absl::StrCat(base::DTypeName(dtype), " scalar")
+                : absl::StrCat(base::DTypeName(dtype), " of rank ", rank);
+}
+
+// A launch is bound by what the executable says, and evaluated as its graph says: they must agree,
+// and Validate does not look into the graph.
+absl::Status CheckInterface(const executable::Executable& executable, const ir::Graph& graph,
+                            bool double_precision) {
+  if (executable.inputs.size() != graph.inputs().size() ||
+      executable.outputs.size() != graph.outputs().size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "executable: ", executable.inputs.size(), " inputs and ", executable.outputs.size(),
+        " outputs, its graph has ", graph.inputs().size(), " and ", graph.outputs().size()));
+  }
+  for (size_t i = 0; i < executable.inputs.size(); ++i) {
+    const executable::InputSpec& spec = executable.inputs[i];
+    const ir::Type& type = graph.type(graph.inputs()[i]);
+    if (spec.dtype != type.dtype || spec.scalar != type.scalar ||
+        spec.shape.size() != type.shape.size()) {
+      return Differs("input", i, Text(spec.dtype, spec.scalar, spec.shape.size()),
+                     Text(type.dtype, type.scalar, type.shape.size()));
+    }
+  }
+  for (size_t i = 0; i < executable.outputs.size(); ++i) {
+    const executable::OutputSpec& spec = executable.outputs[i];
+    const ir::Type& type = graph.type(graph.outputs()[i].value);
+    // In double precision an output may be declared wider than the graph's own dtype.
+    const bool wider =
+        double_precision && spec.dtype == base::DType::kDouble && base::IsFloatingPoint(type.dtype);
+    if ((spec.dtype != type.dtype && !wider) || spec.shape.size() != type.shape.size()) {
+      return Differs("output", i, Text(spec.dtype, false, spec.shape.size()),
+                     Text(type.dtype, false, type.shape.size()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<channel::SessionExecutable>> MakeExecutable(
     executable::Executable executable) {
   const auto* step = executable.steps.size() == 1
@@ -52,13 +100,34 @@ absl::StatusOr<std::shared_ptr<channel::SessionExecutable>> MakeExecutable(
   }
   FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, graph_proto::FromBytes(step->graph));
   const bool double_precision = step->double_precision;
+  FUSIOND_RETURN_IF_ERROR(CheckInterface(executable, graph, double_precision));
   const LaunchShape shape = ShapeOfLaunch(executable);
   return std::static_pointer_cast<channel::SessionExecutable>(std::make_shared<CpuExecutable>(
       std::move(executable), std::move(graph), double_precision, shape));
 }
 
+// Values are evaluated as doubles and 64-bit integers. An expanded input has many elements and few
+// bytes, so that its buffer does not bound them.
+absl::Status CheckEvaluationBytes(const BoundLaunch& bound) {
+  constexpr unsigned __int128 kMany = uint64_t{1} << 62;
+  unsigned __int128 bytes = 0;
+  for (const executable::TensorArg& input : bound.inputs) {
+    unsigned __int128 count = sizeof(double);
+    for (const int64_t extent : input.shape) {
+      if (extent == 0) count = 0;
+      count = std::min(count * static_cast<uint64_t>(extent), kMany);
+    }
+    bytes = std::min(bytes + count, kMany);
+  }
+  if (bytes <= kMaxEvaluationBytes) return absl::OkStatus();
+  return base::WithMemoryNeed(
+      absl::ResourceExhaustedError("evaluation: too many bytes of inputs"),
+      {static_cast<uint64_t>(bytes), kMaxEvaluationBytes, kMaxEvaluationBytes});
+}
+
 absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound,
                       const std::atomic<bool>& cancel) {
+  FUSIOND_RETURN_IF_ERROR(CheckEvaluationBytes(bound));
   std::vector<cpu::HostTensor> inputs;
   for (size_t i = 0; i < bound.inputs.size(); ++i) {
     const executable::TensorArg& input = bound.inputs[i];
@@ -86,7 +155,12 @@ absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound,
                            cpu::Evaluate(cpu.graph, std::move(inputs), options));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const executable::TensorArg& output = bound.outputs[i];
-    // In double precision an output may be declared wider than the graph's own dtype.
+    // The buffer was checked for the extents of the executable's own formulas.
+    if (!absl::c_equal(outputs[i].type.shape, output.shape)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("executable: output ", i, " has extents [", absl::StrJoin(output.shape, ","),
+                       "], that of its graph [", absl::StrJoin(outputs[i].type.shape, ","), "]"));
+    }
     outputs[i].type.dtype = cpu.executable.outputs[i].dtype;
     cpu::WriteBuffer(outputs[i], reinterpret_cast<void*>(output.address), output.strides);
   }

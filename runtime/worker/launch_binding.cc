@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/container/inlined_vector.h"
 #include "runtime/base/status_numbers.h"
 #include "runtime/cuda/driver.h"
 
@@ -104,6 +105,7 @@ Outcome BindLaunch(const executable::Executable& executable, int sm_count,
     }
     if (!spec.scalar) FillStrides(spec, bound.inputs[i]);
   }
+  absl::InlinedVector<size_t, 16> tensor_of_input(executable.inputs.size(), 0);
   for (size_t i = 0; i < executable.inputs.size(); ++i) {
     if (executable.inputs[i].scalar) {
       bound.inputs[i].bits = static_cast<uint64_t>(extents[extent++]);
@@ -111,7 +113,7 @@ Outcome BindLaunch(const executable::Executable& executable, int sm_count,
     }
     Outcome placed = Place(tensors[tensor], tensor, executable.inputs[i].dtype, bound.inputs[i]);
     if (!placed.ok()) return placed;
-    ++tensor;
+    tensor_of_input[i] = tensor++;
   }
   absl::Status inputs_ok = executable::CheckInputs(executable, bound.inputs);
   if (!inputs_ok.ok()) return OutcomeFromStatus(inputs_ok);
@@ -124,13 +126,11 @@ Outcome BindLaunch(const executable::Executable& executable, int sm_count,
     TensorArg& output = bound.outputs[i];
     output.shape = (*shapes)[i].shape;
     output.strides = (*shapes)[i].strides;
-    if (executable.outputs[i].alias_input) {
-      output.address = bound.inputs[*executable.outputs[i].alias_input].address;
-      continue;
-    }
-    Outcome placed = Place(tensors[tensor], tensor, executable.outputs[i].dtype, output);
+    // One that aliases an input must fit that input's buffer, too.
+    const std::optional<uint32_t> alias = executable.outputs[i].alias_input;
+    const size_t at = alias ? tensor_of_input[*alias] : tensor++;
+    Outcome placed = Place(tensors[at], at, executable.outputs[i].dtype, output);
     if (!placed.ok()) return placed;
-    ++tensor;
   }
   for (size_t g = 0; g < executable.guards.size(); ++g) {
     if (!executable::CheckGuard(executable, executable.guards[g], bound.inputs, bound.outputs)

@@ -2,10 +2,14 @@
 #include <poll.h>
 
 #include <cstring>
+#include <functional>
+#include <map>
 #include <thread>
+#include <utility>
 
 #include "compiler/import/graph_proto.h"
 #include "runtime/base/memfd.h"
+#include "runtime/base/status_macros.h"
 #include "runtime/channel/client_session.h"
 #include "runtime/channel/socket.h"
 #include "runtime/channel/supervisor_connection.h"
@@ -48,11 +52,48 @@ Executable ScaleExecutable() {
   return e;
 }
 
+using Change = std::function<void(Executable&)>;
+
+// Executables whose own text and graph differ; a record from disk may be one.
+const std::pair<const char*, Change> kDisagreements[] = {
+    {"dtype", [](Executable& e) { e.inputs[0].dtype = base::DType::kDouble; }},
+    {"scalar", [](Executable& e) { e.inputs[1].scalar = false; }},
+    {"input's rank", [](Executable& e) { e.inputs[0].shape = e.inputs[0].strides = {4}; }},
+    {"one input fewer", [](Executable& e) { e.inputs.pop_back(); }},
+    {"output's dtype", [](Executable& e) { e.outputs[0].dtype = base::DType::kHalf; }},
+    {"output's rank",
+     [](Executable& e) {
+       e.outputs[0].shape.pop_back();
+       e.outputs[0].strides.pop_back();
+     }},
+    {"one output more", [](Executable& e) { e.outputs.push_back(e.outputs[0]); }},
+};
+
+Executable Changed(const Change& change) {
+  Executable e = ScaleExecutable();
+  if (change) change(e);
+  return e;
+}
+
+// Its output is said to be smaller than what the graph computes.
+void ClaimOneRow(Executable& e) { e.outputs[0].shape[0] = Formula::Constant(1); }
+// All rows in the place of one: any number of elements in few bytes.
+void Expand(Executable& e) {
+  e.inputs[0].strides = {0, 1};
+  e.outputs[0].strides[0] = Formula::Constant(0);
+}
+
+base::Digest DigestOf(const Executable& e) {
+  return executable::ExecutableDigest(executable::Serialise(e));
+}
+
 class CpuWorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    bytes_ = executable::Serialise(ScaleExecutable());
-    digest_ = executable::ExecutableDigest(bytes_);
+    digest_ = Keep(ScaleExecutable());
+    Keep(Changed(ClaimOneRow));
+    Keep(Changed(Expand));
+    for (const auto& [name, change] : kDisagreements) Keep(Changed(change));
     ASSERT_OK_AND_ASSIGN(auto adopt, channel::SocketPair());
     ASSERT_OK_AND_ASSIGN(auto fetch, channel::SocketPair());
     adopt_ = std::move(adopt.first);
@@ -80,6 +121,12 @@ class CpuWorkerTest : public ::testing::Test {
     return status;
   }
 
+  base::Digest Keep(const Executable& executable) {
+    const base::Digest digest = DigestOf(executable);
+    kept_.emplace(digest.Hex(), executable::Serialise(executable));
+    return digest;
+  }
+
   void ServeFetches() {
     while (!fetch_stop_) {
       pollfd waiting{fetch_.get(), POLLIN, 0};
@@ -87,15 +134,19 @@ class CpuWorkerTest : public ::testing::Test {
       absl::StatusOr<FetchRequest> request = ReceiveFetchRequest(fetch_.get());
       if (absl::IsUnavailable(request.status())) return;
       if (!request.ok()) continue;
-      if (std::memcmp(request->digest, digest_.bytes.data(), 32) != 0) {
+      base::Digest wanted;
+      std::memcpy(wanted.bytes.data(), request->digest, wanted.bytes.size());
+      const auto found = kept_.find(wanted.Hex());
+      if (found == kept_.end()) {
         EXPECT_THAT(
             SendFetchError(fetch_.get(), request->id, absl::NotFoundError("no such executable")),
             IsOk());
         continue;
       }
-      absl::StatusOr<base::UniqueFd> memfd = base::CreateImmutable("lease", bytes_);
+      absl::StatusOr<base::UniqueFd> memfd = base::CreateImmutable("lease", found->second);
       ASSERT_THAT(memfd, IsOk());
-      EXPECT_THAT(SendFetchReply(fetch_.get(), request->id, memfd->get(), bytes_.size()), IsOk());
+      EXPECT_THAT(SendFetchReply(fetch_.get(), request->id, memfd->get(), found->second.size()),
+                  IsOk());
     }
   }
 
@@ -124,7 +175,7 @@ class CpuWorkerTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  std::string bytes_;
+  std::map<std::string, std::string> kept_;  // by digest; constant once the worker runs
   base::Digest digest_;
   base::UniqueFd adopt_, fetch_;
   std::thread worker_, supervisor_;
@@ -185,6 +236,40 @@ TEST_F(CpuWorkerTest, LaunchOutsideItsBufferIsRefusedAndTheSessionGoesOn) {
       EXPECT_THAT(channel::ToStatus(done), StatusIs(absl::StatusCode::kInvalidArgument));
     }
   }
+}
+
+TEST_F(CpuWorkerTest, ExecutableThatItsGraphContradictsIsNotLoaded) {
+  Connect();
+  for (const auto& [name, change] : kDisagreements) {
+    EXPECT_THAT(session_->Load(DigestOf(Changed(change))),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << name;
+  }
+}
+
+TEST_F(CpuWorkerTest, NoLaunchReachesBeyondWhatWasChecked) {
+  Connect();
+  ASSERT_OK_AND_ASSIGN(auto x, session_->Allocate(4096, MemoryKind::kHost));
+  ASSERT_OK_AND_ASSIGN(auto ring, session_->OpenRing());
+  const auto launch = [&](const Change& change, int64_t rows) -> absl::Status {
+    FUSIOND_ASSIGN_OR_RETURN(auto loaded, session_->Load(DigestOf(Changed(change))));
+    const channel::TensorArgument tensors[] = {{x.handle, 0}, {x.handle, 2048}};
+    const int64_t extents[] = {rows, 0};
+    channel::LaunchCommand command;
+    command.executable = loaded.handle;
+    command.tensors = tensors;
+    command.extents = extents;
+    FUSIOND_RETURN_IF_ERROR(ring->Launch(command));
+    FUSIOND_RETURN_IF_ERROR(ring->Wait(absl::Seconds(10)));
+    channel::CompletionEntry done;
+    EXPECT_EQ(ring->Reap({&done, 1}), 1u);
+    return channel::ToStatus(done);
+  };
+  EXPECT_THAT(launch(ClaimOneRow, 1), IsOk());
+  EXPECT_THAT(launch(ClaimOneRow, 100), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(launch(Expand, 1000), IsOk());
+  EXPECT_THAT(launch(Expand, int64_t{1} << 40), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(launch(nullptr, 1), IsOk());
 }
 
 TEST_F(CpuWorkerTest, UnknownDigestIsNotFound) {

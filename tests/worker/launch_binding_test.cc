@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <functional>
+#include <utility>
 
 #include "runtime/base/status_numbers.h"
 #include "runtime/cuda/driver.h"
@@ -74,6 +75,21 @@ TEST(LaunchBindingTest, F32_EveryReachOutsideABufferIsRefused) {
     EXPECT_EQ(outcome.index, bad.index);
     EXPECT_EQ(outcome.limit, bad.limit);
     EXPECT_EQ(outcome.actual, bad.actual);
+  }
+}
+
+TEST(LaunchBindingTest, AnOutputInPlaceIsHeldAgainstItsInputsBuffer) {
+  executable::Executable e = SampleExecutable();
+  e.guards.clear();
+  for (const auto& [rows, ok] : {std::pair(int64_t{128}, true), {int64_t{129}, false}}) {
+    e.outputs[1].shape[0] = executable::Formula::Constant(rows);
+    BoundLaunch bound;
+    const channel::Outcome outcome = BindLaunch(e, 132, Memory(), Extents(), bound);
+    EXPECT_EQ(outcome.ok(), ok) << rows;
+    if (ok) continue;
+    EXPECT_EQ(outcome.reason, CompletionReason::kBufferRange);
+    EXPECT_EQ(outcome.index, 0u);
+    EXPECT_EQ(outcome.actual, 129u * 16 * 2);
   }
 }
 
