@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/channel/client_session.h"
+#include "runtime/channel/socket.h"
 #include "runtime/executable/serialise.h"
 
 namespace fusiond::client {
@@ -83,8 +86,23 @@ struct Client::Rpc {
     if (connects_within(wait)) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(
         "no daemon answers at ", socket, " within ",
-        absl::FormatDuration(wait < absl::Seconds(1) ? wait
-                                                     : absl::Trunc(wait, absl::Seconds(1)))));
+        absl::FormatDuration(wait < absl::Seconds(1) ? wait : absl::Trunc(wait, absl::Seconds(1))),
+        ": ", WhyNobodyAnswers()));
+  }
+
+  std::string WhyNobodyAnswers() const {
+    if (::access(socket.c_str(), F_OK) != 0 && errno == ENOENT) return "there is no such file";
+    const absl::StatusOr<base::UniqueFd> plain =
+        channel::Connect(socket, SOCK_STREAM, absl::ZeroDuration());
+    if (absl::IsUnavailable(plain.status())) return "nobody listens on it";
+    if (!plain.ok()) return std::string(plain.status().message());
+    // A server speaks first.
+    pollfd answer = {plain->get(), POLLIN | POLLRDHUP, 0};
+    ::poll(&answer, 1, static_cast<int>(absl::ToInt64Milliseconds(kSocketIsReady)));
+    if (answer.revents == 0) return "who listens on it says nothing, as if stopped or hung";
+    if ((answer.revents & (POLLHUP | POLLRDHUP)) != 0)
+      return "who listens on it hangs up: a private daemon admits its own user only";
+    return "who listens on it is no fusiond";
   }
 };
 
@@ -96,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folde
                                                         absl::Duration timeout) {
   auto rpc = std::make_unique<Rpc>();
   rpc->socket = ControlSocket(folder);
+  FUSIOND_RETURN_IF_ERROR(channel::CheckSocketPath(rpc->socket));
   rpc->patience = timeout;
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -107,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folde
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // A channel of its own: the process-wide pool would hand several clients one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  rpc->channel = grpc::CreateCustomChannel(absl::StrCat("unix:", ControlSocket(folder)),
+  rpc->channel = grpc::CreateCustomChannel(absl::StrCat("unix:", rpc->socket),
                                            grpc::InsecureChannelCredentials(), arguments);
   FUSIOND_RETURN_IF_ERROR(rpc->WaitForDaemon());
   rpc->stub = v1::Fusiond::NewStub(rpc->channel);

@@ -54,7 +54,8 @@ using Options = std::map<std::string, std::string>;
 class Client {
  public:
   // `folder` holds control.sock and channel.sock. UNAVAILABLE when nothing listens there within
-  // `timeout`, PERMISSION_DENIED at once when this user may not open what does.
+  // `timeout`, PERMISSION_DENIED at once when this user may not open what does,
+  // INVALID_ARGUMENT when the path is longer than a socket's can be.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& folder,
                                                          absl::Duration timeout = absl::Seconds(5));
   ~Client();

@@ -21,9 +21,12 @@ void PrintCompile(const GraphArguments& arguments, const v1::CompileResponse& re
             << "time        " << Duration(response.timing().total_ns());
   if (response.source() == v1::COMPILED) {
     std::cout << " (queue " << Duration(response.timing().queue_ns()) << ", plan "
-              << Duration(response.timing().plan_ns()) << ", NVRTC "
-              << Duration(response.timing().nvrtc_ns()) << " in "
-              << Counted(response.nvrtc_calls(), "call") << ")";
+              << Duration(response.timing().plan_ns());
+    if (response.nvrtc_calls() > 0) {
+      std::cout << ", NVRTC " << Duration(response.timing().nvrtc_ns()) << " in "
+                << Counted(response.nvrtc_calls(), "call");
+    }
+    std::cout << ")";
   }
   std::cout << "\n";
   if (response.source_bytes() > 0)
@@ -55,6 +58,7 @@ int Compile(const Common& common, const GraphArguments& arguments, const std::st
     PrintJson(fusion->response);
   } else {
     PrintCompile(arguments, fusion->response);
+    if (!output_file.empty()) std::cout << "written to  " << output_file << "\n";
   }
   return kExitOk;
 }
@@ -73,7 +77,8 @@ int Explain(const Common& common, const GraphArguments& arguments) {
   }
   std::cout << "key  " << Hex(explained->key()) << "\n";
   for (const v1::ExplainResponse::Field& field : explained->fields()) {
-    std::cout << "  " << field.name() << " = " << field.value() << "\n";
+    std::cout << "  " << field.name() << " = " << (field.value().empty() ? "(none)" : field.value())
+              << "\n";
   }
   std::cout << (explained->cached() ? absl::StrCat("cached: ", SourceName(explained->source()))
                                     : "not cached")

@@ -1,6 +1,7 @@
 // fusionctl status, devices, cache.
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -25,6 +26,14 @@ int Show(const Common& common, Call call, Print print) {
     print(*response);
   }
   return kExitOk;
+}
+
+void PrintEntry(const v1::CacheListResponse::Entry& entry) {
+  std::cout << Hex(entry.key()).substr(0, 16) << "  " << entry.arch() << "/" << entry.profile()
+            << "  graph " << Hex(entry.graph_hash()).substr(0, 8) << "  " << entry.signature();
+  const std::map<std::string, std::string> options(entry.options().begin(), entry.options().end());
+  for (const auto& [name, value] : options) std::cout << "  " << name << "=" << value;
+  std::cout << "  " << Bytes(entry.bytes()) << "  " << Counted(entry.requests(), "request") << "\n";
 }
 
 // As it is sent: lower case.
@@ -54,16 +63,17 @@ int Status(const Common& common) {
                   << "NVRTC       "
                   << (s.nvrtc_version().empty() ? "none" : s.nvrtc_version() + " " + s.nvrtc_path())
                   << "\n"
-                  << "compile     " << s.pool().processes() << " processes, " << s.pool().busy()
-                  << " busy, " << s.pool().queued() << " queued; " << s.pool().jobs() << " jobs, "
-                  << s.pool().crashes() << " crashes, " << s.pool().timeouts() << " timeouts, "
-                  << s.pool().out_of_memory() << " out of memory, " << s.pool().forbidden_calls()
+                  << "compile     " << Counted(s.pool().processes(), "process", "processes") << ", "
+                  << s.pool().busy() << " busy, " << s.pool().queued() << " queued; "
+                  << Counted(s.pool().jobs(), "job") << ", " << s.pool().crashes() << " crashes, "
+                  << s.pool().timeouts() << " timeouts, " << s.pool().out_of_memory()
+                  << " out of memory, " << s.pool().forbidden_calls()
                   << " forbidden calls; processes: " << s.pool().retired() << " retired, "
                   << s.pool().cancelled() << " cancelled, " << s.pool().start_failures()
                   << " not started\n"
                   << "calls       " << s.calls().active() << " active, " << s.calls().ended()
                   << " ended, " << s.calls().failed() << " failed, " << s.calls().refused()
-                  << " refused by quota; " << s.calls().connections() << " connections\n"
+                  << " refused by quota; " << Counted(s.calls().connections(), "connection") << "\n"
                   << "workers     " << s.workers_started() << " started, " << s.workers_lost()
                   << " lost\n"
                   << "fallbacks   " << s.fallbacks() << "\n"
@@ -121,21 +131,25 @@ int CacheList(const Common& common, uint32_t limit) {
   auto client = Connect(common);
   if (!client.ok()) return Fail(common, client.status());
   v1::CacheListRequest request;
-  for (uint32_t listed = 0; listed < limit;) {
-    request.set_page_size(std::min<uint32_t>(limit - listed, 1000));
+  uint32_t listed = 0;
+  bool more = false;  // pages
+  do {
+    // People are told whether there is an entry behind the last one.
+    const uint32_t wanted = limit - listed + (common.json ? 0 : 1);
+    request.set_page_size(std::min<uint32_t>(wanted, 1000));
     absl::StatusOr<v1::CacheListResponse> page = (*client)->CacheList(request);
     if (!page.ok()) return Fail(common, page.status());
     if (common.json) PrintJson(*page);
-    for (const v1::CacheListResponse::Entry& e : page->entries()) {
+    for (const v1::CacheListResponse::Entry& entry : page->entries()) {
+      if (!common.json && listed < limit) PrintEntry(entry);
       ++listed;
-      if (common.json) continue;
-      std::cout << Hex(e.key()).substr(0, 16) << "  " << e.arch() << "/" << e.profile() << "  "
-                << e.signature() << "  " << Bytes(e.bytes()) << "  "
-                << Counted(e.requests(), "request") << "\n";
     }
-    if (page->next_page_token().empty()) break;
+    more = !page->next_page_token().empty();
     request.set_page_token(page->next_page_token());
-  }
+  } while (more && (common.json ? listed < limit : listed <= limit));
+  if (common.json) return kExitOk;
+  if (listed == 0) std::cout << "no entries\n";
+  if (listed > limit) std::cout << "and more; --limit says how many to list\n";
   return kExitOk;
 }
 

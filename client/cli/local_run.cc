@@ -17,7 +17,12 @@ absl::StatusOr<std::vector<HostArray>> RunLocally(const executable::Executable& 
                                                   const std::vector<HostArray>& inputs,
                                                   const std::string& driver_path, int repeat,
                                                   RunReport& report) {
-  FUSIOND_ASSIGN_OR_RETURN(const cuda::Driver* driver, cuda::Driver::Open(driver_path));
+  const absl::StatusOr<const cuda::Driver*> opened = cuda::Driver::Open(driver_path);
+  if (!opened.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--local launches in this process, which finds no GPU: ", opened.status().message()));
+  }
+  const cuda::Driver* driver = *opened;
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::LocalContext> context,
                            client::LocalContext::Open(*driver, executable.arch));
   report.device = context->device().uuid;

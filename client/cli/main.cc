@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,16 @@
 namespace fusiond::cli {
 namespace {
 
-constexpr char kAbout[] =
-    "fusionctl: talks to a fusiond daemon.\n"
-    "Exit codes: 0 done; 1 refused or failed; 2 wrong usage, or a file that cannot be used; 3 no "
-    "daemon answers; 4 a check failed. Errors go to stderr and, with --json, as an object to "
-    "stdout.";
+constexpr char kAbout[] = "fusionctl: talks to a fusiond daemon.";
+constexpr char kExitCodes[] =
+    "Exit codes:\n"
+    "  0  done\n"
+    "  1  refused or failed\n"
+    "  2  wrong usage, or a file that cannot be used\n"
+    "  3  no daemon answers\n"
+    "  4  run --check: a result is off tolerance\n"
+    "Errors go to stderr and, with --json, as an object to stdout.";
+constexpr char kMoreHelp[] = "fusionctl --help has --sockets, --json and the exit codes.";
 
 // "math=strict" → {"math", "strict"}
 std::map<std::string, std::string> ParseOptions(const std::vector<std::string>& entries) {
@@ -44,8 +50,8 @@ CLI::Validator Seconds() {
 // A flag that takes one value each time it stands, or several between commas; never the words
 // behind them.
 CLI::Option* AddList(CLI::App& command, const std::string& flag, std::vector<std::string>& list,
-                     const std::string& help) {
-  return command.add_option(flag, list, help)->allow_extra_args(false);
+                     const std::string& type, const std::string& help) {
+  return command.add_option(flag, list, help)->type_name(type)->allow_extra_args(false);
 }
 
 class CommandLine {
@@ -53,7 +59,11 @@ class CommandLine {
   CommandLine() {
     common_.sockets = client::DefaultSocketFolder();
     app_.require_subcommand(1);
-    app_.add_option("--sockets", common_.sockets, "folder with control.sock and channel.sock")
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    app_.footer(kExitCodes);
+    app_.add_option("--sockets", common_.sockets,
+                    "with control.sock and channel.sock; also $FUSIOND_SOCKETS")
+        ->type_name("FOLDER")
         ->capture_default_str();
     app_.add_flag("--json", common_.json, "print JSON");
     app_.fallthrough();
@@ -84,13 +94,17 @@ class CommandLine {
       return Fail(common_, WrongUsage(absl::InvalidArgumentError(
                                absl::StrCat(what, "; --help lists what there is"))));
     }
-    return run_();
+    const int code = run_();
+    std::cout.flush();
+    if (std::cout.good()) return code;
+    return Fail(common_, WrongUsage(absl::DataLossError("standard output cannot be written")));
   }
 
  private:
   CLI::App& AddCommand(CLI::App& parent, const std::string& name, const std::string& help,
                        std::function<int()> run) {
     CLI::App& command = *parent.add_subcommand(name, help);
+    command.footer(kMoreHelp);
     command.callback([this, run = std::move(run)] {
       graph_.options = ParseOptions(options_);
       run_ = run;
@@ -99,19 +113,24 @@ class CommandLine {
   }
 
   void AddOptions(CLI::App& command) {
-    AddList(command, "--option,-o", options_,
-            "compile option NAME=VALUE: math=strict|default|fast, excess_precision=true|false, "
+    AddList(command, "--option,-o", options_, "NAME=VALUE",
+            "compile option: math=strict|default|fast, excess_precision=true|false, "
             "precision=native|double (cpu)");
   }
 
   void AddGraph(CLI::App& command) {
-    command.add_option("graph", graph_.file, "graph file (.fir), - for standard input")->required();
-    command.add_option("--extents", graph_.extents,
-                       "extents of each input in order, as 2048x8192,-,8192; - keeps what the "
-                       "graph says, as for a scalar");
+    command.add_option("graph", graph_.file, "graph (.fir text), - for standard input")
+        ->type_name("FILE")
+        ->required();
+    command
+        .add_option("--extents", graph_.extents,
+                    "extents of each input in order, as 2048x8192,-,8192; - keeps what the "
+                    "graph says, as for a scalar")
+        ->type_name("SHAPES");
     command
         .add_option("--target", graph_.target,
                     "cpu, an arch (sm_90a), a profile (h200) or a device UUID")
+        ->type_name("TARGET")
         ->capture_default_str();
     AddOptions(command);
   }
@@ -120,8 +139,10 @@ class CommandLine {
     CLI::App& command = AddCommand(app_, "compile", "compile a graph, or find it in the cache",
                                    [this] { return Compile(common_, graph_, output_); });
     AddGraph(command);
-    command.add_option("--output", output_,
-                       "write the executable (fusiond.v1.Executable) to this file");
+    command
+        .add_option("--output", output_,
+                    "write the executable (fusiond.v1.Executable) to this file")
+        ->type_name("FILE");
   }
 
   void AddRun() {
@@ -130,28 +151,35 @@ class CommandLine {
       return Run(common_, arguments_);
     });
     AddGraph(command);
-    AddList(command, "--input", arguments_.inputs,
+    AddList(command, "--input", arguments_.inputs, "INDEX=VALUE",
             "INDEX=VALUE: the scalar, or every element of the tensor, is VALUE; INDEX=@FILE: its "
             "elements, from a .npy file or row-major without a header. Other inputs are random: "
             "floats normal, integers in [-8, 8]; one number alone in [0.5, 1.5) or [1, 8]");
     CLI::Option* device =
-        command.add_option("--device", arguments_.device,
-                           "cpu or a device UUID; default: the first of the target's arch");
+        command
+            .add_option("--device", arguments_.device,
+                        "cpu or a device UUID; default: the first of the target's arch")
+            ->type_name("DEVICE");
     CLI::Option* local = command.add_flag(
         "--local", arguments_.local, "launch in this process from a lease instead of in a worker");
     local->excludes(device);
     command.add_flag("--check", arguments_.check,
                      "compare with the CPU device in double precision");
-    command.add_option("--seed", arguments_.seed, "of the random inputs; 0 = a fresh one, printed");
+    command.add_option("--seed", arguments_.seed, "of the random inputs; 0 = a fresh one, printed")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("NUMBER");
     command.add_option("--repeat", arguments_.repeat, "launches")
         ->check(CLI::Range(1, 1000000))
+        ->type_name("NUMBER")
         ->capture_default_str();
     command
         .add_option("--wait-limit", arguments_.wait_limit_s,
                     "seconds that the worker may take for one launch, copy or request")
         ->check(Seconds())
         ->capture_default_str();
-    command.add_option("--driver", arguments_.driver, "libcuda for --local")->needs(local);
+    command.add_option("--driver", arguments_.driver, "libcuda for --local")
+        ->type_name("FILE")
+        ->needs(local);
   }
 
   void AddWarm() {
@@ -165,12 +193,15 @@ class CommandLine {
         .add_option("graphs", warm_.files,
                     "graph files, each with its own extents behind a colon if need be: "
                     "norm.fir:2048x8192,8192")
+        ->type_name("FILE")
         ->required();
-    command.add_option(
-        "--extents", warm_.extents,
-        "extents of the inputs of every graph that leaves some open and has none behind a "
-        "colon");
-    AddList(command, "--target", warm_.targets, "targets; each graph is compiled for each")
+    command
+        .add_option("--extents", warm_.extents,
+                    "extents of the inputs of every graph that leaves some open and has none "
+                    "behind a colon")
+        ->type_name("SHAPES");
+    AddList(command, "--target", warm_.targets, "TARGETS",
+            "as cpu,sm_90a,h200; each graph is compiled for each")
         ->required()
         ->delimiter(',');
     AddOptions(command);
@@ -183,26 +214,32 @@ class CommandLine {
 
   void AddArtifacts() {
     CLI::App& command =
-        AddCommand(app_, "artifacts", "canonical IR, schedule, CUDA text, PTX of a graph",
+        AddCommand(app_, "artifacts", "canonical IR, schedule, CUDA text, PTX, SASS of a graph",
                    [this] { return Artifacts(common_, graph_, kinds_, output_); });
     AddGraph(command);
-    AddList(command, "--kind", kinds_, "ir, schedule, explanation, cuda, ptx; default: all")
+    AddList(command, "--kind", kinds_, "KINDS",
+            "ir, schedule, explanation, cuda, ptx, sass; default: all that there is")
         ->delimiter(',');
-    command.add_option("--folder", output_, "write files here instead of printing");
+    command.add_option("--folder", output_, "write files here instead of printing")
+        ->type_name("FOLDER");
   }
 
   void AddCache() {
     CLI::App& cache = *app_.add_subcommand("cache", "the kernel cache");
     cache.require_subcommand(1);
-    AddCommand(cache, "stats", "figures", [this] { return CacheStats(common_); });
+    cache.footer(kMoreHelp);
+    AddCommand(cache, "stats", "its figures", [this] { return CacheStats(common_); });
     AddCommand(cache, "list", "entries in order of key",
                [this] { return CacheList(common_, limit_); })
         .add_option("--limit", limit_, "entries at most")
+        ->check(CLI::Range(1, 1000000000))
+        ->type_name("NUMBER")
         ->capture_default_str();
     CLI::App& evict = AddCommand(cache, "evict", "remove entries (administrator)",
                                  [this] { return CacheEvict(common_, key_, all_); });
     CLI::Option* key =
-        evict.add_option("key", key_, "request key, or its first digits where no other has them");
+        evict.add_option("key", key_, "request key, or its first digits where no other has them")
+            ->type_name("KEY");
     evict.add_flag("--all", all_, "everything that is not leased")->excludes(key);
   }
 

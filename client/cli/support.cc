@@ -64,7 +64,14 @@ int Fail(const Common& common, const absl::Status& status) {
 }
 
 absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Common& common) {
-  return client::Client::Connect(common.sockets);
+  if (common.sockets.empty())
+    return WrongUsage(absl::InvalidArgumentError("--sockets names no folder"));
+  auto client = client::Client::Connect(common.sockets);
+  if (absl::IsInvalidArgument(client.status())) return WrongUsage(client.status());
+  if (!absl::IsUnavailable(client.status())) return client;
+  return absl::UnavailableError(
+      absl::StrCat(client.status().message(),
+                   "; start fusiond, or name its folder by --sockets or $FUSIOND_SOCKETS"));
 }
 
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
@@ -76,23 +83,21 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
     if (!read.ok()) return WrongUsage(read.status());
     text = *std::move(read);
   }
+  const std::string file = arguments.file == "-" ? "standard input" : arguments.file;
   ir::ValueNames names;
   absl::StatusOr<ir::Graph> graph = ir::Parse(text, {}, &names);
   if (!graph.ok()) {
-    return absl::Status(graph.status().code(),
-                        absl::StrCat(arguments.file, ":", graph.status().message()));
+    return absl::Status(graph.status().code(), absl::StrCat(file, ":", graph.status().message()));
   }
   absl::StatusOr<std::vector<ir::Dims>> extents = ir::ParseExtents("", *graph);
   if (!extents.ok() || !arguments.extents_if_open)
     extents = ir::ParseExtents(arguments.extents, *graph);
   if (!extents.ok()) {
-    return WrongUsage(
-        absl::Status(extents.status().code(),
-                     absl::StrCat(arguments.file, ": --extents: ", extents.status().message())));
+    return WrongUsage(absl::Status(
+        extents.status().code(), absl::StrCat(file, ": --extents: ", extents.status().message())));
   }
   const absl::Status bound = ir::Specialise(*graph, *extents, &names).status();
-  if (!bound.ok())
-    return absl::Status(bound.code(), absl::StrCat(arguments.file, ": ", bound.message()));
+  if (!bound.ok()) return absl::Status(bound.code(), absl::StrCat(file, ": ", bound.message()));
   LoadedGraph loaded{*std::move(graph), {}};
   for (size_t i = 0; i < extents->size(); ++i) {
     client::Layout layout;
@@ -112,7 +117,8 @@ std::string Duration(int64_t ns) {
   if (v < 1e3) return absl::StrFormat("%.0f ns", v);
   if (v < 1e6) return absl::StrFormat("%.1f us", v / 1e3);
   if (v < 1e9) return absl::StrFormat("%.1f ms", v / 1e6);
-  return absl::StrFormat("%.2f s", v / 1e9);
+  if (v < 120e9) return absl::StrFormat("%.2f s", v / 1e9);
+  return absl::FormatDuration(absl::Trunc(absl::Nanoseconds(ns), absl::Seconds(1)));
 }
 
 std::string Bytes(uint64_t bytes) {

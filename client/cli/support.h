@@ -39,7 +39,7 @@ struct LoadedGraph {
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments);
 
 void PrintJson(const google::protobuf::Message& message);
-// "12.3 ms", "4.5 us"
+// "12.3 ms", "4.5 us", "26h3m5s"
 std::string Duration(int64_t ns);
 // "1.5 MiB"
 std::string Bytes(uint64_t bytes);

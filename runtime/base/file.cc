@@ -28,6 +28,8 @@ absl::Status ErrnoStatus(int error, absl::string_view what) {
     case EACCES:
     case EPERM:
       return absl::PermissionDeniedError(text);
+    case ENAMETOOLONG:
+      return absl::InvalidArgumentError(text);
     case ENOSPC:
     case EDQUOT:
     case EMFILE:
@@ -35,6 +37,9 @@ absl::Status ErrnoStatus(int error, absl::string_view what) {
     case ENOMEM:
       return absl::ResourceExhaustedError(text);
     case EROFS:
+    case EISDIR:
+    case ENOTDIR:
+    case ELOOP:
       return absl::FailedPreconditionError(text);
     default:
       return absl::InternalError(text);

@@ -37,7 +37,7 @@ class UniqueFd {
 };
 
 // The status for errno value `error`, with `what` (an action and its object) in front of the
-// system's text.
+// system's text. INTERNAL is left for what neither the path nor the system's state explains.
 absl::Status ErrnoStatus(int error, absl::string_view what);
 
 // Reads a whole file of at most `max_bytes`; RESOURCE_EXHAUSTED names limit and actual size beyond

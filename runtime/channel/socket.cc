@@ -273,6 +273,8 @@ absl::StatusOr<AcceptedConnection> UnixListener::Accept() {
   }
 }
 
+absl::Status CheckSocketPath(const std::string& path) { return MakeAddress(path).status(); }
+
 absl::StatusOr<base::UniqueFd> Connect(const std::string& path, int type, absl::Duration timeout) {
   FUSIOND_ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path));
   const absl::Duration deadline = base::Clock::System().Now() + timeout;

@@ -95,6 +95,9 @@ class UnixListener {
   std::optional<Place> place_;
 };
 
+// INVALID_ARGUMENT when `path` is longer than a socket's can be.
+absl::Status CheckSocketPath(const std::string& path);
+
 // UNAVAILABLE when nobody listens there (or the path does not exist), DEADLINE_EXCEEDED when the
 // listener's queue stays full.
 absl::StatusOr<base::UniqueFd> Connect(const std::string& path, int type, absl::Duration timeout);

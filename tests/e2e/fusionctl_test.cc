@@ -1,9 +1,17 @@
 // fusionctl against the real daemon: exit codes, and what it says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "client/cc/paths.h"
 #include "runtime/channel/client_session.h"
+#include "runtime/channel/socket.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
 
@@ -20,8 +29,10 @@ namespace {
 using ::fusiond::testing::CtlProgram;
 using ::fusiond::testing::IsOk;
 using ::fusiond::testing::Ran;
+using ::fusiond::testing::StatusIs;
 using ::fusiond::testing::TestDaemon;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -42,6 +53,42 @@ class FusionctlTest : public ::testing::Test {
   std::string Open() const { return File("open", "%a=input:f32[-1,4]\n%b=neg %a\noutput %b"); }
 
   TestDaemon daemon_;
+};
+
+// Says `greeting` to whoever connects, and hangs up where it is empty.
+class Greeter {
+ public:
+  Greeter(const std::string& path, std::string greeting) : greeting_(std::move(greeting)) {
+    absl::StatusOr<channel::UnixListener> listener =
+        channel::UnixListener::Listen(path, SOCK_STREAM, 0600);
+    EXPECT_THAT(listener, IsOk());
+    if (!listener.ok()) return;
+    listener_.emplace(*std::move(listener));
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~Greeter() {
+    done_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void Serve() {
+    std::vector<base::UniqueFd> open;
+    while (!done_) {
+      pollfd waiting = {listener_->fd(), POLLIN, 0};
+      if (::poll(&waiting, 1, 10) == 0) continue;
+      absl::StatusOr<channel::AcceptedConnection> accepted = listener_->Accept();
+      if (!accepted.ok() || greeting_.empty()) continue;
+      EXPECT_EQ(::send(accepted->fd.get(), greeting_.data(), greeting_.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(greeting_.size()));
+      open.push_back(std::move(accepted->fd));
+    }
+  }
+
+  const std::string greeting_;
+  std::optional<channel::UnixListener> listener_;
+  std::atomic<bool> done_ = false;
+  std::thread thread_;
 };
 
 TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
@@ -74,11 +121,21 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
       {{"compile", Open()}, 2, "INVALID_ARGUMENT", "--extents: input 0 is f32[-1,4]{4,1}: say"},
       {{"compile", Open(), "--extents", "2y4"}, 2, "INVALID_ARGUMENT", "'2y4' is no extent"},
       {{"compile", "/nowhere"}, 2, "NOT_FOUND", "/nowhere"},
+      {{"compile", "/tmp"}, 2, "FAILED_PRECONDITION", "read /tmp: Is a directory"},
+      {{"compile", "-"}, 1, "INVALID_ARGUMENT", "standard input:1:1: "},
+      {{"run", Good(), "--seed", "-1"}, 2, "INVALID_ARGUMENT", "--seed"},
+      {{"cache", "list", "--limit", "0"}, 2, "INVALID_ARGUMENT", "--limit"},
+      {{"--sockets", "", "status"}, 2, "INVALID_ARGUMENT", "--sockets names no folder"},
+      {{"--sockets", std::string(120, 'x'), "status"}, 2, "INVALID_ARGUMENT", "limit is 107 bytes"},
       {{"compile", Good(), "--output", "/nowhere/x"}, 2, "NOT_FOUND", "/nowhere"},
       {{"artifacts", Good(), "--folder", "/proc/x"}, 2, "NOT_FOUND", "/proc/x"},
       {{"run", Good(), "--input", "1=1"}, 2, "INVALID_ARGUMENT", "there is no input 1"},
       {{"run", Good(), "--local"}, 2, "INVALID_ARGUMENT", "--local launches on a GPU"},
       {{"run", Good(), "--driver", "x"}, 2, "INVALID_ARGUMENT", "--local"},
+      {{"run", Good(), "--target", "sm_90a", "--local", "--driver", "/nowhere"},
+       1,
+       "FAILED_PRECONDITION",
+       "--local launches in this process, which finds no GPU: "},
       {{"cache", "evict", "xyz"}, 2, "INVALID_ARGUMENT", "'xyz' is neither a key nor"},
       {{"cache", "evict"}, 2, "INVALID_ARGUMENT", "a key or its first digits, or --all"},
       {{"cache", "evict", std::string(65, 'a')}, 2, "INVALID_ARGUMENT", "65 characters given"},
@@ -95,6 +152,7 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
       {{"compile", Good()}, 0, "", "source"},
       {{"compile", Open(), "--extents", "2x4"}, 0, "", "source"},
       {{"status"}, 0, "", "SERVING"},
+      {{"compile", Good(), "--target", "sm_1", "--target", "cpu"}, 0, "", "source"},  // last wins
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(::testing::PrintToString(c.arguments)));
@@ -115,11 +173,60 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
   }
 }
 
-TEST_F(FusionctlTest, NoDaemonGives3) {
+TEST_F(FusionctlTest, HelpOfEveryCommandLeadsToTheExitCodes) {
+  const Ran all = Ctl({"--help"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.output, AllOf(HasSubstr("  4  run --check: a result is off tolerance\n"),
+                                HasSubstr("--json"), HasSubstr("--sockets FOLDER")));
+  for (const char* command :
+       {"compile", "run", "warm", "explain", "artifacts", "cache", "status", "devices"}) {
+    EXPECT_THAT(all.output, HasSubstr(absl::StrCat("\n  ", command, "  "))) << command;
+    const Ran ran = Ctl({command, "--help"});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.output, HasSubstr("fusionctl --help has --sockets, --json and the exit codes"))
+        << command;
+  }
+  EXPECT_THAT(Ctl({"artifacts", "--help"}).output, HasSubstr("cuda, ptx, sass"));
+}
+
+TEST_F(FusionctlTest, NoDaemonGives3AndSaysWhatToDo) {
   const Ran ran = Ctl({"--json", "status"});
   EXPECT_EQ(ran.code, 3);
-  EXPECT_THAT(ran.output, AllOf(HasSubstr("fusionctl: UNAVAILABLE: "), HasSubstr(daemon_.sockets()),
-                                HasSubstr("\"exit_code\": 3")));
+  EXPECT_THAT(ran.output,
+              AllOf(HasSubstr(absl::StrCat(
+                        "fusionctl: UNAVAILABLE: no daemon answers at ", daemon_.sockets(),
+                        "/control.sock within 5s: there is no such file; start fusiond, or name "
+                        "its folder by --sockets or $FUSIOND_SOCKETS")),
+                    HasSubstr("\"exit_code\": 3")));
+}
+
+TEST_F(FusionctlTest, WhyNobodyAnswersIsSaid) {
+  const auto connect = [&] {
+    return client::Client::Connect(daemon_.sockets(), absl::Milliseconds(300)).status();
+  };
+  daemon_.Serve();
+  daemon_.Signal(SIGSTOP);
+  EXPECT_THAT(connect(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("300ms: who listens on it says nothing, as if stopped or hung")));
+  daemon_.Stop(SIGKILL);
+  EXPECT_THAT(connect(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("300ms: nobody listens on it")));
+  for (const std::string greeting : {"", "220 mail"}) {
+    Greeter greeter(client::ControlSocket(daemon_.sockets()), greeting);
+    EXPECT_THAT(connect(), StatusIs(absl::StatusCode::kUnavailable,
+                                    HasSubstr(greeting.empty() ? "private daemon admits its own"
+                                                               : "is no fusiond")));
+  }
+}
+
+TEST_F(FusionctlTest, LostOutputIsAFailure) {
+  daemon_.Serve();
+  const Ran ran = testing::RunProgram(
+      {"/bin/sh", "-c",
+       absl::StrCat(CtlProgram(), " --sockets ", daemon_.sockets(), " status >/dev/full")});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.output, HasSubstr("standard output cannot be written"));
 }
 
 TEST_F(FusionctlTest, EpsilonOfANormRaisesNoFalseAlarm) {
@@ -176,7 +283,21 @@ TEST_F(FusionctlTest, EvictTakesWhatListPrints) {
   EXPECT_THAT(Ctl({"cache", "list"}).output, AllOf(Not(HasSubstr(first)), HasSubstr(second)));
   EXPECT_EQ(Ctl({"cache", "evict", "--all"}).code, 0);
   EXPECT_EQ(Ctl({"cache", "evict", "--all"}).code, 0);
-  EXPECT_EQ(Ctl({"cache", "list"}).output, "");
+  EXPECT_EQ(Ctl({"cache", "list"}).output, "no entries\n");
+}
+
+TEST_F(FusionctlTest, ListTellsEntriesApartAndWhetherThereAreMore) {
+  daemon_.Serve();
+  for (const char* precision : {"native", "double"})
+    ASSERT_EQ(Ctl({"compile", Good(), "-o", absl::StrCat("precision=", precision)}).code, 0);
+  const Ran all = Ctl({"cache", "list", "--limit", "2"});
+  EXPECT_THAT(all.output, ContainsRegex("cpu/cpu  graph [0-9a-f]{8}  f32\\[\\.\\]  .*1 request\n"));
+  EXPECT_THAT(all.output, AllOf(HasSubstr("  precision=double  "), Not(HasSubstr("more"))));
+  const Ran one = Ctl({"cache", "list", "--limit", "1"});
+  EXPECT_THAT(one.output, HasSubstr("\nand more; --limit says how many to list\n"));
+  EXPECT_EQ(std::count(one.output.begin(), one.output.end(), '\n'), 2);
+  const Ran json = Ctl({"--json", "cache", "list", "--limit", "1"});
+  EXPECT_EQ(json.output.find("\"key\""), json.output.rfind("\"key\"")) << json.output;
 }
 
 TEST_F(FusionctlTest, EvictKeepsWhatIsLeasedAndSaysSo) {
