@@ -188,11 +188,42 @@ absl::Status Malformed(const CodedInputStream& in) {
       absl::StrFormat("malformed graph message at byte %d", in.CurrentPosition()));
 }
 
+// Protobuf's own parser takes tags and lengths of at most 5 bytes, this stream's of up to 10.
+constexpr int kMaxVarint32Bytes = 5;
+
+bool ReadLength(CodedInputStream& in, uint32_t* length) {
+  const int start = in.CurrentPosition();
+  return in.ReadVarint32(length) && in.CurrentPosition() - start <= kMaxVarint32Bytes;
+}
+
+// 0 at the end of the bytes, and where there is no tag.
+uint32_t ReadTag(CodedInputStream& in) {
+  const int start = in.CurrentPosition();
+  const uint32_t tag = in.ReadTag();
+  return in.CurrentPosition() - start <= kMaxVarint32Bytes ? tag : 0;
+}
+
+// Over a field of a later version. Nothing writes groups, which proto3 does not have.
+bool SkipField(CodedInputStream& in, uint32_t tag) {
+  switch (WireFormatLite::GetTagWireType(tag)) {
+    case WireFormatLite::WIRETYPE_LENGTH_DELIMITED: {
+      uint32_t length = 0;
+      return WireFormatLite::GetTagFieldNumber(tag) != 0 && ReadLength(in, &length) &&
+             length <= static_cast<uint32_t>(in.BytesUntilLimit()) &&
+             in.Skip(static_cast<int>(length));
+    }
+    case WireFormatLite::WIRETYPE_START_GROUP:
+      return false;
+    default:
+      return WireFormatLite::SkipField(&in, tag);
+  }
+}
+
 // Reads one length-delimited part into `part`, whose memory is used again.
 template <typename Part>
 absl::Status ReadPart(CodedInputStream& in, Part& part) {
   uint32_t length = 0;
-  if (!in.ReadVarint32(&length)) return Malformed(in);
+  if (!ReadLength(in, &length)) return Malformed(in);
   if (length > kMaxPartBytes) {
     return RuleError(
         Rule::kByteLimit,
@@ -225,12 +256,14 @@ absl::StatusOr<ir::Graph> FromBytes(absl::string_view bytes, const ir::Limits& l
   FUSIOND_RETURN_IF_ERROR(CheckByteSize(bytes.size(), limits));
   CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                       static_cast<int>(bytes.size()));
+  // A part of its own may nest no deeper than inside a graph.
+  in.SetRecursionLimit(CodedInputStream::GetDefaultRecursionLimit() - 1);
   Importer importer(limits);
   uint32_t version = 0;
   v1::Input input;
   v1::Node node;
   v1::Output output;
-  while (const uint32_t tag = in.ReadTag()) {
+  while (const uint32_t tag = ReadTag(in)) {
     // Fields come in the order of their numbers: the version is first.
     if (tag != kVersionTag) FUSIOND_RETURN_IF_ERROR(importer.CheckVersion(version));
     switch (tag) {
@@ -250,7 +283,7 @@ absl::StatusOr<ir::Graph> FromBytes(absl::string_view bytes, const ir::Limits& l
         FUSIOND_RETURN_IF_ERROR(importer.AddOutput(output));
         break;
       default:
-        if (!WireFormatLite::SkipField(&in, tag)) return Malformed(in);
+        if (!SkipField(in, tag)) return Malformed(in);
     }
   }
   if (!in.ConsumedEntireMessage()) return Malformed(in);

@@ -84,5 +84,45 @@ TEST(GraphProtoTest, UnknownFieldsAreSkipped) {
   EXPECT_EQ(ir::Print(back), kEveryForm);
 }
 
+// An output of value 0 that carries groups nested that deep, of a field that nobody knows.
+std::string OutputWithGroups(int depth) {
+  std::string groups;
+  for (int i = 0; i < depth; ++i) groups += "\x9b\x06";
+  for (int i = 0; i < depth; ++i) groups += "\x9c\x06";
+  std::string bytes = "\x22";
+  for (size_t length = groups.size(); bytes.size() < 3; length >>= 7) {
+    bytes += static_cast<char>((length & 0x7f) | (bytes.size() == 1 ? 0x80 : 0));
+  }
+  return bytes + groups;
+}
+
+TEST(GraphProtoTest, BytesThatProtobufRefusesAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ir::Parse("fir 1\n%a = input : f32[4]\noutput %a\n"));
+  const struct {
+    const char* name;
+    std::string appended;
+    bool accepted;
+  } cases[] = {
+      {"tag of 5 bytes", {"\x98\x86\x80\x80\x00\x01", 6}, true},
+      {"tag of 6 bytes", {"\x98\x86\x80\x80\x80\x00\x01", 7}, false},
+      {"output, length of 5 bytes", {"\x22\x80\x80\x80\x80\x00", 6}, true},
+      {"output, length of 6 bytes", {"\x22\x80\x80\x80\x80\x80\x00", 7}, false},
+      {"unknown, length of 5 bytes", {"\x9a\x06\x81\x80\x80\x80\x00x", 8}, true},
+      {"unknown, length of 6 bytes", {"\x9a\x06\x81\x80\x80\x80\x80\x00x", 9}, false},
+      {"unknown, longer than the rest", "\x9a\x06\x02x", false},
+      {"field 0", {"\x02\x00", 2}, false},
+      {"groups 99 deep in a part", OutputWithGroups(99), true},
+      {"groups 100 deep in a part", OutputWithGroups(100), false},
+      {"end of a group that never began", "\x9c\x06", false},
+  };
+  for (const auto& test : cases) {
+    const std::string bytes = ToBytes(graph) + test.appended;
+    EXPECT_EQ(v1::Graph().ParseFromString(bytes), test.accepted) << test.name;
+    EXPECT_EQ(FromBytes(bytes).ok(), test.accepted) << test.name;
+  }
+  EXPECT_FALSE(
+      FromBytes(ToBytes(graph) + "\x9b\x06\x9c\x06").ok());  // a group, which nothing writes
+}
+
 }  // namespace
 }  // namespace fusiond::graph_proto
