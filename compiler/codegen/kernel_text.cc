@@ -77,15 +77,13 @@ void KernelText::TakeIndex(absl::string_view name, Formula formula, bool wide) {
   Take(parameter, absl::StrCat(wide ? "u64 " : "u32 ", name));
 }
 
-Kernel KernelText::Finish(absl::Span<const absl::string_view> files, int min_ctas) && {
+Kernel KernelText::Finish(absl::Span<const absl::string_view> files) && {
   Kernel kernel;
   kernel.entry = entry_;
   kernel.threads = threads_;
   kernel.parameters = std::move(parameters_);
-  const std::string bounds =
-      min_ctas > 0 ? absl::StrCat(threads_, ", ", min_ctas) : absl::StrCat(threads_);
   kernel.text = absl::StrCat(
-      device::Prelude(files), "\nextern \"C\" __global__ void __launch_bounds__(", bounds, ")\n",
+      device::Prelude(files), "\nextern \"C\" __global__ void __launch_bounds__(", threads_, ")\n",
       entry_, "(", absl::StrJoin(parameter_texts_, ", "), ") {\n", std::move(body_).Take(), "}\n");
   return kernel;
 }

@@ -36,8 +36,7 @@ class KernelText {
 
   TextBuilder& body() { return body_; }
   // `files` are device files (compiler/device); grid, cluster, smem and PDL are left to the caller.
-  // `min_ctas`: CTAs an SM that the register allocation must allow; 0: no bound.
-  Kernel Finish(absl::Span<const absl::string_view> files, int min_ctas = 0) &&;
+  Kernel Finish(absl::Span<const absl::string_view> files) &&;
 
  private:
   void Take(Parameter parameter, std::string text);

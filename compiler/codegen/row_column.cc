@@ -57,17 +57,18 @@ class RowColumn {
     for (uint32_t r = 0; r < sums.size(); ++r)
       text_.TakeScratch(r, MemoryType(region_.instrs[sums[r]].dtype), true);
     text_.TakeIndex("n", Formula::Constant(region_.Rows()), schedule_.wide_index);
+    if (schedule_.unpacked) rows_.HoldUnpacked();
     rows_.WriteKernelValues();
     WritePlace();
     if (bulk_) WriteBulkRing();
     if (async_) WriteAsyncRing();
     WriteColumns();
     rows_.DeclareSums();
-    WriteFirstRowLoads();
+    if (RowLoads()) rows_.DeclareRowLoads();
     WriteRows();
     for (uint32_t r = 0; r < sums.size(); ++r) WriteSums(r, sums[r]);
     out_.Line("fd_launch_dependents();");
-    Kernel kernel = std::move(text_).Finish(kFiles, 1);
+    Kernel kernel = std::move(text_).Finish(kFiles);
     kernel.grid[0] = ctas_;
     kernel.smem_bytes = layout_.bytes();
     emission_.kernels.push_back(std::move(kernel));
@@ -127,9 +128,8 @@ class RowColumn {
     out_.Line("fd_mbarrier_init_fence();");
     out_.Close();
     out_.Line("fd_sync();");
-    out_.Open("const auto refill = [&](", Index(), " i)");
+    out_.Open("const auto refill = [&](", Index(), " i, u32 s)");
     out_.Line("const ", Index(), " row = first + i * step;");
-    out_.Line("const u32 s = (u32)(i % ", stages, ");");
     rows_.WriteRow();
     int64_t bytes = 0;
     for (const RowColumnLayout::Part& part : layout_.ring) bytes += RowBytes(part);
@@ -142,7 +142,7 @@ class RowColumn {
     }
     out_.Close(";");
     out_.Open("if (t == 0)");
-    out_.Line("for (", Index(), " i = 0; i < ", stages, " && i < count; i++) refill(i);");
+    out_.Line("for (u32 i = 0; i < ", stages, " && i < count; i++) refill(i, i);");
     out_.Close();
   }
 
@@ -205,12 +205,12 @@ class RowColumn {
     out_.Line("fd_sync();");
   }
 
-  // Values of the row after next come while a row is worked on: l<i> holds the next row's.
-  void WriteFirstRowLoads() {
-    if (!RowLoads()) return;
-    rows_.DeclareRowLoads();
-    out_.OpenBlock();
-    out_.Line("const ", Index(), " row = first < n ? first : n - 1;");
+  // Values of 32 rows at once, a row a lane: were each row's loaded for itself, ptxas might delay
+  // the load to where nothing hides it.
+  void WriteRowLoads() {
+    out_.Open("if (i % 32 == 0)");
+    out_.Line("const ", Index(),
+              " mine = first + (i + fd_lane()) * step, row = mine < n ? mine : n - 1;");
     rows_.WriteRow();
     rows_.WriteRowLoads();
     out_.Close();
@@ -221,13 +221,13 @@ class RowColumn {
     if (async_) out_.Line("u32 s = 0;");
     out_.Open("for (", Index(), " i = 0; i < count; i++)");
     if (async_) out_.Line("fetch(i + ", schedule_.stages - 1, ");");
+    if (RowLoads()) WriteRowLoads();
     out_.Line("const ", Index(), " row = first + i * step;");
     rows_.WriteRow();
-    WriteElementLoads();
     for (uint32_t i : stages_.held) rows_.DeclareHeld(i);
     for (size_t p = 0; p < stages_.passes.size(); ++p) {
-      rows_.WriteRowValues(p, true);
-      if (p == 0 && RowLoads()) WriteNextRowLoads();
+      rows_.WriteRowValues(p, "(u32)(i % 32)");
+      if (p == 0) WriteElementLoads();
       WritePass(p);
       if (p == 0 && bulk_ && warps_ > 1) WriteRefill();
     }
@@ -238,14 +238,6 @@ class RowColumn {
       if (bulk_) out_.Line("phase ^= 1;");
       out_.Close();
     }
-    out_.Close();
-  }
-
-  void WriteNextRowLoads() {
-    out_.OpenBlock();
-    out_.Line("const ", Index(), " next = first + (i + 1) * step, row = next < n ? next : n - 1;");
-    rows_.WriteRow();
-    rows_.WriteRowLoads();
     out_.Close();
   }
 
@@ -266,8 +258,10 @@ class RowColumn {
     rows_.OpenVector(masked_);
     for (const RowColumnLayout::Part& part : layout_.ring) {
       const Access& access = region_.instrs[part.instr].access;
-      out_.Line("m", part.instr, "[k] = fd_load<", MemoryType(region_.tensors[access.tensor].dtype),
-                ", ", schedule_.vector, ">(", Staged(part, "s", "j", false), ");");
+      rows_.WriteLoaded(
+          part.instr,
+          absl::StrCat("fd_load<", MemoryType(region_.tensors[access.tensor].dtype), ", ",
+                       schedule_.vector, ">(", Staged(part, "s", "j", false), ")"));
     }
     rows_.CloseVector();
     out_.Close();
@@ -279,7 +273,7 @@ class RowColumn {
 
   void WriteRefill() {
     out_.Line("if (t == 0 && i + ", schedule_.stages, " < count) refill(i + ", schedule_.stages,
-              ");");
+              ", s);");
   }
 
   void WritePass(size_t p) {
@@ -314,7 +308,7 @@ class RowColumn {
     }
     const bool in_registers =
         std::find(layout_.columns.begin(), layout_.columns.end(), i) != layout_.columns.end();
-    if (in_registers && ir::ByteSize(dtype) < 4 && rows_.IsVector(i) &&
+    if (in_registers && !schedule_.unpacked && ir::ByteSize(dtype) < 4 && rows_.IsVector(i) &&
         schedule_.vector * ir::ByteSize(dtype) % 4 == 0)
       out_.Line("fd_opaque(m", i, "[k]);");
   }
@@ -345,12 +339,28 @@ class RowColumn {
   // The teams' sums of one reduction, in team order, to the CTA's part.
   void WriteSums(uint32_t number, uint32_t i) {
     out_.OpenBlock();
-    if (teams_ == 2) {
+    if (teams_ == 1) {
+      WriteSumsOfOneTeam(number, i);
+    } else if (teams_ == 2) {
       WriteSumsOfTwoTeams(number, i);
     } else {
       WriteSumsOfTeams(number, i);
     }
     out_.Close();
+  }
+
+  void WriteSumsOfOneTeam(uint32_t number, uint32_t i) {
+    out_.Unrolled("k", schedule_.unroll);
+    rows_.OpenVector(masked_);
+    WritePart(number, i, "j", absl::StrCat("a", i, "[k]"));
+    rows_.CloseVector();
+    out_.Close();
+  }
+
+  // The CTA's part of a sum, from column `column` on.
+  void WritePart(uint32_t number, uint32_t i, absl::string_view column, absl::string_view sums) {
+    out_.Line("fd_store(q", number, " + fd_cta() * (u64)", region_.Columns(), " + ", column,
+              ", fd_cast<", MemoryType(region_.instrs[i].dtype), ">(", sums, "));");
   }
 
   // Of two teams the first keeps its sums in registers: half the traffic through shared memory.
@@ -375,8 +385,7 @@ class RowColumn {
     out_.Unrolled("e", schedule_.vector);
     out_.Line("a", i, "[k][e] = ", Reducer(instr.op), "::combine(a", i, "[k][e], more[e]);");
     out_.Close();
-    out_.Line("fd_store(q", number, " + fd_cta() * (u64)", region_.Columns(), " + j, fd_cast<",
-              MemoryType(instr.dtype), ">(a", i, "[k]));");
+    WritePart(number, i, "j", absl::StrCat("a", i, "[k]"));
     rows_.CloseVector();
     out_.Close();
     out_.Close();
@@ -399,18 +408,15 @@ class RowColumn {
     out_.Open("for (u32 c = fd_thread() * ", width, "; c < ", region_.Columns(),
               "; c += ", schedule_.threads * width, ")");
     out_.Line("fd_vec<", type, ", ", width, "> sum = fd_load<", type, ", ", width, ">(meet + c);");
-    if (teams_ > 1) {
-      out_.Line("#pragma unroll");
-      out_.Open("for (u32 q = 1; q < ", teams_, "; q++)");
-      out_.Line("const fd_vec<", type, ", ", width, "> more = fd_load<", type, ", ", width,
-                ">(meet + q * ", span, " + c);");
-      out_.Line("#pragma unroll");
-      out_.Line("for (int e = 0; e < ", width, "; e++) sum[e] = ", Reducer(instr.op),
-                "::combine(sum[e], more[e]);");
-      out_.Close();
-    }
-    out_.Line("fd_store(q", number, " + fd_cta() * (u64)", region_.Columns(), " + c, fd_cast<",
-              MemoryType(instr.dtype), ">(sum));");
+    out_.Line("#pragma unroll");
+    out_.Open("for (u32 q = 1; q < ", teams_, "; q++)");
+    out_.Line("const fd_vec<", type, ", ", width, "> more = fd_load<", type, ", ", width,
+              ">(meet + q * ", span, " + c);");
+    out_.Line("#pragma unroll");
+    out_.Line("for (int e = 0; e < ", width, "; e++) sum[e] = ", Reducer(instr.op),
+              "::combine(sum[e], more[e]);");
+    out_.Close();
+    WritePart(number, i, "c", "sum");
     out_.Close();
   }
 

@@ -55,7 +55,7 @@ std::string RowText::Value(uint32_t i) const {
   if (instr.kind == Instr::Kind::kScalar) return absl::StrCat("s", instr.index);
   const Scope scope = ScopeOf(i);
   if (scope == Scope::kElement && instr.kind == Instr::Kind::kLoad)
-    return absl::StrCat("x", i, "[e]");
+    return absl::StrCat("x", i, unpacked_ ? "[k][e]" : "[e]");
   if (held_[i] && instr.stage < pass_)
     return absl::StrCat("h", i, scope == Scope::kElement ? "[k][e]" : "[k][0]");
   return absl::StrCat("v", i);
@@ -126,8 +126,7 @@ void RowText::DeclareRowLoads() {
     for (uint32_t i : pass.rows) {
       const Instr& instr = region_.instrs[i];
       if (instr.kind != Instr::Kind::kLoad || ScopeOf(i) == Scope::kKernel) continue;
-      out_.Line("fd_vec<", MemoryType(region_.tensors[instr.access.tensor].dtype), ", 1> l", i,
-                ";");
+      out_.Line(RegisterType(instr.dtype), " l", i, ";");
     }
   }
 }
@@ -137,25 +136,27 @@ void RowText::WriteRowLoads() {
     for (uint32_t i : pass.rows) {
       const Instr& instr = region_.instrs[i];
       if (instr.kind != Instr::Kind::kLoad || ScopeOf(i) == Scope::kKernel) continue;
-      const std::string base = Base(instr.access);
-      out_.Line("l", i, " = ", LoadText(region_, instr.access, {}, 1, base.empty() ? "0" : base),
-                ";");
+      out_.Line("l", i, " = ", RowLoad(instr), ";");
     }
   }
 }
 
-void RowText::WriteRowValues(size_t p, bool ahead) {
+// A load of one value a row, converted.
+std::string RowText::RowLoad(const Instr& instr) const {
+  const std::string base = Base(instr.access);
+  return absl::StrCat("fd_cast<", RegisterType(instr.dtype), ">(",
+                      LoadText(region_, instr.access, {}, 1, base.empty() ? "0" : base), "[0])");
+}
+
+void RowText::WriteRowValues(size_t p, absl::string_view lane) {
   pass_ = p;
   for (uint32_t i : stages_.passes[p].rows) {
     const Instr& instr = region_.instrs[i];
     if (ScopeOf(i) == Scope::kKernel) continue;
     if (instr.kind == Instr::Kind::kLoad) {
-      const std::string base = Base(instr.access);
-      const std::string from =
-          ahead ? absl::StrCat("l", i)
-                : LoadText(region_, instr.access, {}, 1, base.empty() ? "0" : base);
-      out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
-                RegisterType(instr.dtype), ">(", from, "[0]);");
+      out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
+                lane.empty() ? RowLoad(instr) : absl::StrCat("fd_shuffle(l", i, ", ", lane, ")"),
+                ";");
     } else {
       WriteCompute(i);
     }
@@ -244,9 +245,18 @@ std::string RowText::Offset(const Access& access) const {
 
 void RowText::DeclareLoad(uint32_t i) {
   const Instr& instr = region_.instrs[i];
-  out_.Line("fd_vec<", MemoryType(region_.tensors[instr.access.tensor].dtype), ", ",
-            ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> m", i, "[", schedule_.unroll,
-            "];");
+  const char* type = unpacked_ ? RegisterType(instr.dtype)
+                               : MemoryType(region_.tensors[instr.access.tensor].dtype);
+  out_.Line("fd_vec<", type, ", ", ScopeOf(i) == Scope::kElement ? schedule_.vector : 1,
+            unpacked_ ? "> x" : "> m", i, "[", schedule_.unroll, "];");
+}
+
+void RowText::WriteLoaded(uint32_t i, absl::string_view vector) {
+  if (unpacked_) {
+    out_.Line("x", i, "[k] = fd_cast<", RegisterType(region_.instrs[i].dtype), ">(", vector, ");");
+  } else {
+    out_.Line("m", i, "[k] = ", vector, ";");
+  }
 }
 
 void RowText::DeclareHeld(uint32_t i) {
@@ -262,22 +272,15 @@ void RowText::WriteLoad(uint32_t i, bool now) {
   const std::string offset = Offset(instr.access);
   const char* type = MemoryType(region_.tensors[instr.access.tensor].dtype);
   const std::string whole = LoadText(region_, instr.access, plan, schedule_.vector, offset);
-  const std::string to =
-      now ? absl::StrCat("const fd_vec<", type, ", ",
-                         ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> m", i)
-          : absl::StrCat("m", i, "[k]");
-  if (!shifted_ || plan.form == VectorAccess::Form::kOne) {
-    out_.Line(to, " = ", whole, ";");
-    return;
+  std::string loaded = whole;
+  if (shifted_ && plan.form != VectorAccess::Form::kOne) {
+    loaded = absl::StrCat("fd_load_range<", type, ", ", schedule_.vector, ">(p",
+                          instr.access.tensor, " + ", offset, ", ", plan.stride, ", begin, end)");
+    if (KeepsPhase(instr.access)) loaded = absl::StrCat("whole ? ", whole, " : ", loaded);
   }
-  const std::string part =
-      absl::StrCat("fd_load_range<", type, ", ", schedule_.vector, ">(p", instr.access.tensor,
-                   " + ", offset, ", ", plan.stride, ", begin, end)");
-  if (KeepsPhase(instr.access)) {
-    out_.Line(to, " = whole ? ", whole, " : ", part, ";");
-  } else {
-    out_.Line(to, " = ", part, ";");
-  }
+  if (!now) return WriteLoaded(i, loaded);
+  out_.Line("const fd_vec<", type, ", ", ScopeOf(i) == Scope::kElement ? schedule_.vector : 1,
+            "> m", i, " = ", loaded, ";");
 }
 
 void RowText::WriteElements(size_t p, bool now) {
@@ -286,8 +289,9 @@ void RowText::WriteElements(size_t p, bool now) {
   for (uint32_t i : pass.loads) {
     const Instr& instr = region_.instrs[i];
     const bool at_use = now || at_use_[i];
-    const std::string from = absl::StrCat("m", i, at_use ? "" : "[k]");
+    const std::string from = absl::StrCat(unpacked_ ? "x" : "m", i, at_use ? "" : "[k]");
     const char* type = RegisterType(instr.dtype);
+    if (unpacked_ && ScopeOf(i) == Scope::kElement) continue;
     if (ScopeOf(i) == Scope::kVector) {
       out_.Line("const ", type, " v", i, " = fd_cast<", type, ">(", from, "[0]);");
       continue;

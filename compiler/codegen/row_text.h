@@ -48,11 +48,10 @@ class RowText {
   void WriteKernelValues();
   // Coordinates and offsets of `row`; then the shift.
   void WriteRow();
-  // Loads of one value a row, and what is computed from them before pass `p`. `ahead`: the loads
-  // are l<i> already.
-  void WriteRowValues(size_t p, bool ahead = false);
-  // Declarations "fd_vec<…, 1> l<i>;" of all loads of one value a row; and l<i> = …, after
-  // WriteRow.
+  // Loads of one value a row, and what is computed from them before pass `p`. `lane`, unless empty:
+  // the loads were done before, lane `lane` of the warp has this row's in l<i>.
+  void WriteRowValues(size_t p, absl::string_view lane = "");
+  // Declarations "f32 l<i>;" of all loads of one value a row; and l<i> = …, after WriteRow.
   void DeclareRowLoads();
   void WriteRowLoads();
 
@@ -65,11 +64,16 @@ class RowText {
   // have no column at all.
   void OpenVector(bool masked);
   void CloseVector();
+  // Element loads are converted when they come and live as x<i>[k] for all passes, not packed as in
+  // memory. To be called before the first is declared.
+  void HoldUnpacked() { unpacked_ = true; }
   // From here on element load `instr` is named m<i> without [k]: whoever uses it has just loaded
   // it.
   void LoadAtUse(uint32_t instr) { at_use_[instr] = true; }
   // m<i>[k] = …, or, `now`, const m<i> = …, inside OpenVector.
   void WriteLoad(uint32_t instr, bool now);
+  // m<i>[k] = `vector`, a vector in memory's type.
+  void WriteLoaded(uint32_t instr, absl::string_view vector);
   // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held.
   void DeclareLoad(uint32_t instr);
   void DeclareHeld(uint32_t instr);
@@ -113,6 +117,7 @@ class RowText {
   bool VariesByRow(const schedule::Access& access) const;
   bool KeepsPhase(const schedule::Access& access) const;
   std::string Offset(const schedule::Access& access) const;  // of vector k
+  std::string RowLoad(const schedule::Instr& instr) const;
   std::string RowOwner(const schedule::Access& access) const;
   std::string ColumnOwner(const schedule::Access& access) const;
   void WriteStore(size_t store);
@@ -131,6 +136,7 @@ class RowText {
   std::string first_;
   std::map<schedule::Strides, std::string> bases_;  // row part of strides → name
   std::vector<bool> held_, at_use_, computed_;
+  bool unpacked_ = false;
   size_t pass_ = 0;  // being written
   int groups_ = 0;
 };

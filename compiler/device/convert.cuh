@@ -49,7 +49,9 @@ FD fd_vec<To, N> fd_cast(const fd_vec<From, N>& v) {
   constexpr bool bf = fd_same<From, bf16> || fd_same<To, bf16>;
   constexpr bool half = bf || fd_same<From, f16> || fd_same<To, f16>;
   fd_vec<To, N> r;
-  if constexpr (N % 2 == 0 && half && fd_same<To, f32>) {
+  if constexpr (fd_same<To, From>) {
+    r = v;
+  } else if constexpr (N % 2 == 0 && half && fd_same<To, f32>) {
     const fdi_words<N / 2> pairs = fd_bit_cast<fdi_words<N / 2>>(v);
     if constexpr (bf) {
       fd_unpack_bf16<N / 2>(pairs.w, r.v);

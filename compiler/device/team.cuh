@@ -2,8 +2,9 @@
 //
 // Partial results of a team of Warps warps, one of several in a CTA: each warp reduces its own
 // (fd_warp_reduce), fd_put_partials writes them to the team's `shared`, K * Warps elements, a
-// barrier follows, and fd_take_partials combines them in warp order, so that every thread gets the
-// same bits. `shared` is free again after the next barrier.
+// barrier follows, and in fd_take_partials every warp combines them by a tree, so that every thread
+// gets the same bits. Warps is a power of two, at most 32. `shared` is free again after the next
+// barrier.
 // Needs: types.cuh, load_store.cuh, reduce.cuh
 template <int Warps, class T, int K>
 FD void fd_put_partials(T (&v)[K], T* shared) {
@@ -15,12 +16,8 @@ FD void fd_put_partials(T (&v)[K], T* shared) {
 template <class Op, int Warps, class T, int K>
 FD void fd_take_partials(T (&v)[K], const T* shared) {
 #pragma unroll
-  for (int k = 0; k < K; k++) {
-    const fd_vec<T, Warps> parts = fd_load<T, Warps>(shared + k * Warps);
-    v[k] = parts[0];
-#pragma unroll
-    for (int w = 1; w < Warps; w++) v[k] = Op::combine(v[k], parts[w]);
-  }
+  for (int k = 0; k < K; k++) v[k] = shared[k * Warps + fd_lane() % Warps];
+  fd_warp_reduce<Op, Warps>(v);
 }
 
 // The N chains of one thread's reduction, a power of two, in a fixed tree.

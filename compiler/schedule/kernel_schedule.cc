@@ -33,6 +33,7 @@ std::string Print(const KernelSchedule& s) {
   field("cluster", s.cluster);
   field("smem_bytes", s.smem_bytes);
   if (s.shared_columns) absl::StrAppend(&text, " columns=shared");
+  if (s.unpacked) absl::StrAppend(&text, " elements=unpacked");
   if (s.wide_index) absl::StrAppend(&text, " index=64");
   return text;
 }

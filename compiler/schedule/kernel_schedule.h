@@ -29,6 +29,7 @@ struct KernelSchedule {
   int cluster = 0;          // CTAs of a cluster
   int64_t smem_bytes = 0;   // dynamic shared memory of a CTA
   bool shared_columns = false;  // what is the same for all rows lies in shared memory
+  bool unpacked = false;        // 16-bit elements of a row are kept converted between passes
   bool wide_index = false;      // 64-bit element indices
 
   bool operator==(const KernelSchedule&) const = default;
@@ -36,7 +37,7 @@ struct KernelSchedule {
   friend H AbslHashValue(H h, const KernelSchedule& s) {
     return H::combine(std::move(h), s.scheduler, s.variant, s.threads, s.vector, s.unroll,
                       s.threads_per_row, s.rows_per_cta, s.stages, s.splits, s.cluster,
-                      s.smem_bytes, s.shared_columns, s.wide_index);
+                      s.smem_bytes, s.shared_columns, s.unpacked, s.wide_index);
   }
 };
 

@@ -19,13 +19,14 @@ constexpr int kWarpsOfOneWarpRows = 12;
 constexpr int kMaxColumnsOfLane = 32;
 constexpr int kStages = 3;
 constexpr int64_t kMaxRingBytes = 192 * 1024;
-// Words of a thread that live through a row, out of the 128 registers of 16 warps. (One-warp rows
-// with 12 warps have 168, and layer norm's 112 words spill there: with weights in shared memory,
-// and then 16 warps, they do not; so it was measured, too.)
-constexpr int64_t kMaxWords = 100;
+// Words of a thread that live through a row, out of the 128 registers of 16 warps: with 96 (layer
+// norm, 32 columns a lane) NVRTC 13.0 spills.
+constexpr int64_t kMaxWords = 92;
 // Rows that come straight to registers keep an address and a mask for what is in flight: with 96
 // words NVRTC 13.0 spills on sm_86, sm_89 and sm_90a.
 constexpr int64_t kMaxDirectWords = 88;
+// Up to here elements are kept converted, which spares NVRTC a tenth of its work.
+constexpr int64_t kMaxUnpackedWords = 80;
 constexpr int kMaxSlots = 4096;  // unrolled, of a thread; README, figure "text"
 constexpr int64_t kBulkAlignment = 128;
 constexpr size_t kCandidatesOfSource = 2;
@@ -79,6 +80,7 @@ int64_t Words(ir::DType dtype, int64_t columns, int vector) {
 struct Pressure {
   int64_t words = 0;         // that live through a row
   int64_t column_words = 0;  // of them, of loads that are the same for all rows
+  int64_t packed_words = 0;  // what they would grow by, were all loads converted
 };
 
 Pressure PressureOf(const Region& region, const Stages& stages, int64_t columns, int vector) {
@@ -87,6 +89,7 @@ Pressure PressureOf(const Region& region, const Stages& stages, int64_t columns,
     const Instr& instr = region.instrs[i];
     const int64_t words = Words(region.tensors[instr.access.tensor].dtype, columns, vector);
     pressure.words += words;
+    pressure.packed_words += std::max<int64_t>(0, Words(instr.dtype, columns, vector) - words);
     if ((instr.dims & RowMask(region)) == 0) pressure.column_words += words;
   }
   for (uint32_t i : stages.held) pressure.words += Words(region.instrs[i].dtype, columns, vector);
@@ -101,10 +104,10 @@ int VectorOf(const Region& region) {
   return vector;
 }
 
-// Warps that share a row: 1 up to 1024 columns, 4 at 2048, 8 at 4096 and 8192 (README, figure "row
-// and column").
+// Warps that share a row: 1 up to 1024 columns, 4 at 2048, 8 at 4096, 16 at 8192 (README, figure
+// "row and column").
 int WarpsByRule(int64_t columns) {
-  return columns <= 1024 ? 1 : columns <= 2048 ? 4 : columns <= 8192 ? 8 : 16;
+  return columns <= 1024 ? 1 : columns <= 2048 ? 4 : columns <= 4096 ? 8 : 16;
 }
 
 // With `warps` warps a row; nullopt where that does not fit.
@@ -124,6 +127,9 @@ std::optional<KernelSchedule> WithWarps(const Region& region, const Stages& stag
   const int64_t most = source == Source::kDirect ? kMaxDirectWords : kMaxWords;
   s.shared_columns = pressure.words > most;
   if (pressure.words - (s.shared_columns ? pressure.column_words : 0) > most) return std::nullopt;
+
+  s.unpacked =
+      pressure.packed_words > 0 && pressure.words + pressure.packed_words <= kMaxUnpackedWords;
 
   s.wide_index = NeedsWideIndex(region, region.Elements() + step);
   const bool few = warps == 1 && !s.shared_columns;

@@ -24,8 +24,8 @@ std::string ShapeName(const ::testing::TestParamInfo<Shape>& info) {
   return absl::StrCat(info.param.rows, "x", info.param.columns);
 }
 
-// Warps a row 1, 4, 8, 16; one row, fewer rows than CTAs, more rows than a ring holds; full and
-// masked vectors, vectors of 8, 4, 2, 1.
+// Warps a row 1, 4, 8, 16; one row, fewer rows than CTAs, more rows than a ring holds, than a warp
+// has lanes for their statistics; full and masked vectors, vectors of 8, 4, 2, 1.
 class RowColumnShapeTest : public ::testing::TestWithParam<Shape> {
  protected:
   void Check(const char* device) const {
@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RowColumnShapeTest,
                          ::testing::Values(Shape{1, 256}, Shape{40, 512}, Shape{61, 1000},
                                            Shape{7, 1001}, Shape{50, 1024}, Shape{33, 1502},
                                            Shape{29, 2048}, Shape{2, 3001}, Shape{23, 4096},
-                                           Shape{20, 8192}, Shape{5, 6004}, Shape{9, 8200}),
+                                           Shape{20, 8192}, Shape{5, 6004}, Shape{9, 8200},
+                                           Shape{1700, 72}, Shape{100, 4200}),
                          ShapeName);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/schedule/candidates.h"
@@ -10,12 +11,14 @@
 #include "compiler/schedule/online.h"
 #include "compiler/schedule/stages.h"
 #include "compiler/schedule/variants.h"
+#include "tests/codegen/norm_graphs.h"
 #include "tests/schedule/scheduling.h"
 #include "tests/support/status_matchers.h"
 
 namespace fusiond::schedule {
 namespace {
 
+using ::fusiond::testing::RmsNormBackward;
 using ::fusiond::testing::SegmentedGraph;
 using ::fusiond::testing::SegmentText;
 using ::testing::HasSubstr;
@@ -114,6 +117,32 @@ TEST(RowPersistentScheduleTest, RowsThatDoNotFitAreRefusedWithBothNumbers) {
   EXPECT_THAT(candidates.refused,
               ::testing::Contains(HasSubstr("a row takes 1024 bytes of registers a thread, the "
                                             "limit is 320")));
+}
+
+TEST(RowColumnScheduleTest, WarpsShareLongRowsAndElementsStayConvertedWhereTheyFit) {
+  struct Row {
+    int columns, warps, teams;
+    const char* form;
+    bool unpacked;
+  };
+  for (const auto& [device, source] :
+       {std::pair{"sm_80", "async"}, std::pair{"sm_90a", "bulk"}, std::pair{"sm_100a", "bulk"}}) {
+    for (const Row& row : {Row{512, 1, 12, "_warp", true}, Row{1024, 1, 12, "_warp", false},
+                           Row{2048, 4, 4, "_team", true}, Row{4096, 8, 2, "_team", true},
+                           Row{8192, 16, 1, "_cta", true}, Row{16384, 16, 1, "_cta", false}}) {
+      const KernelSchedule schedule = First(RmsNormBackward(2048, row.columns), device);
+      SCOPED_TRACE(absl::StrCat(device, ": ", Print(schedule)));
+      EXPECT_EQ(schedule.scheduler, SchedulerId::kRowColumn);
+      EXPECT_EQ(schedule.variant, absl::StrCat(source, row.form));
+      EXPECT_EQ(schedule.threads_per_row, 32 * row.warps);
+      EXPECT_EQ(schedule.rows_per_cta, row.teams);
+      EXPECT_EQ(schedule.unpacked, row.unpacked);
+    }
+  }
+}
+
+TEST(RowColumnScheduleTest, NothingIsUnpackedThatMemoryHoldsInFull) {
+  EXPECT_FALSE(First(RmsNormBackward(2048, 2048, "f32"), "h200").unpacked);
 }
 
 TEST(RowStreamScheduleTest, LongRowsAreStreamedByACtaEach) {

@@ -184,6 +184,7 @@ void Machine::AdmitCluster(Grid& grid) {
     cta->live = launch.threads;
     cta->threads = std::vector<Thread>(launch.threads);
     cta->warps.resize(launch.threads / 32);
+    cta->straggler = random_() % cta->warps.size();
     for (uint32_t i = 0; i < launch.threads; i++) {
       Thread& thread = cta->threads[i];
       thread.thread = {i, 0, 0};
@@ -221,8 +222,7 @@ bool Machine::RunThreads() {
   for (Thread* thread : order_) {
     if (thread->done || thread->stalled) continue;
     if (thread->wait != nullptr && *thread->wait == thread->wait_value) continue;
-    // A straggler: what it should be waited for, others then do without it.
-    if (interleaving_->order == Order::kShuffled && random_() % 32 == 0) {
+    if (interleaving_->order == Order::kShuffled && Straggles(*thread)) {
       thread->stalled = true;
       continue;
     }
@@ -239,7 +239,16 @@ bool Machine::RunThreads() {
     ran |= !thread->done && thread->stalled;
     thread->stalled = false;
   }
+  for (auto& cluster : clusters_)
+    for (auto& cta : cluster->ctas) cta->straggler = random_() % cta->warps.size();
   return ran;
+}
+
+// Threads of one warp of each CTA now and then stay behind until nobody else can run: what they
+// should be waited for, the others then do without them. Were several warps late, each would hold
+// up the others' meetings, and a race between two of them would rarely show.
+bool Machine::Straggles(const Thread& thread) {
+  return thread.index / 32 == thread.home->straggler && random_() % 4 == 0;
 }
 
 bool Machine::DeliverOne() {

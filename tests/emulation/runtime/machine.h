@@ -115,6 +115,7 @@ struct Cta {
   uint32_t live = 0;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
+  size_t straggler = 0;  // the warp whose threads may be late, in shuffled order
   Meeting barriers[16];
   uint32_t expected[16] = {};  // by named barriers, while they fill
   std::map<void*, Mbarrier> mbarriers;
@@ -169,6 +170,7 @@ class Machine {
   void Retire();
   void PutInOrder();
   bool RunThreads();
+  bool Straggles(const Thread& thread);
   bool DeliverOne();
   static void ThreadMain(void* thread);
   void ThreadEnds(Thread& thread);
