@@ -8,6 +8,7 @@
 #include "compiler/ir/hash.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/verify.h"
+#include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executable/signature.h"
 
@@ -38,8 +39,8 @@ absl::StatusOr<v1::InputLayout> CompleteLayout(const ir::Graph& graph, int input
         input, absl::StrCat("rank ", type.rank(), " expected, given ", layout.shape_size()));
   }
   if (layout.strides_size() != 0 && layout.strides_size() != type.rank()) {
-    return LayoutError(
-        input, absl::StrCat(type.rank(), " strides expected, given ", layout.strides_size()));
+    return LayoutError(input, absl::StrCat(base::Counted(type.rank(), "stride"),
+                                           " expected, given ", layout.strides_size()));
   }
   if (layout.strides_size() == 0) {
     // What the graph itself says where it says it, else row-major.
@@ -116,8 +117,9 @@ absl::StatusOr<PreparedRequest> PrepareRequest(const v1::CompileRequest& request
 
   const int inputs = static_cast<int>(graph.inputs().size());
   if (request.inputs_size() != 0 && request.inputs_size() != inputs) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "inputs: ", inputs, " layouts expected (or none), given ", request.inputs_size()));
+    return absl::InvalidArgumentError(absl::StrCat("inputs: ", base::Counted(inputs, "layout"),
+                                                   " expected (or none), given ",
+                                                   request.inputs_size()));
   }
   std::vector<ir::Dims> extents;
   for (int i = 0; i < inputs; ++i) {

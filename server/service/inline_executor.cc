@@ -144,6 +144,14 @@ executable::TensorArg ToArgument(const v1::InlineTensor& tensor) {
   return argument;
 }
 
+std::string Kind(int dtype, bool scalar, int rank) {
+  const bool known = dtype >= static_cast<int>(base::DType::kBool) &&
+                     dtype <= static_cast<int>(base::DType::kDouble);
+  return absl::StrCat(known ? std::string(base::DTypeName(static_cast<base::DType>(dtype)))
+                            : absl::StrCat("dtype ", dtype),
+                      scalar ? " scalar" : absl::StrCat(" tensor of rank ", rank));
+}
+
 }  // namespace
 
 absl::Status CheckInlineTensors(const executable::Executable& executable,
@@ -158,10 +166,9 @@ absl::Status CheckInlineTensors(const executable::Executable& executable,
     if (static_cast<int>(tensor.dtype()) != static_cast<int>(spec.dtype) ||
         tensor.scalar() != spec.scalar || tensor.shape_size() != static_cast<int>(spec.rank())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "inputs[", i, "]: expected ", base::DTypeName(spec.dtype),
-          spec.scalar ? " scalar" : " tensor of rank ",
-          spec.scalar ? "" : absl::StrCat(spec.rank()), ", given dtype ", tensor.dtype(),
-          tensor.scalar() ? " scalar" : absl::StrCat(" tensor of rank ", tensor.shape_size())));
+          "inputs[", i, "]: expected ",
+          Kind(static_cast<int>(spec.dtype), spec.scalar, static_cast<int>(spec.rank())),
+          ", given ", Kind(tensor.dtype(), tensor.scalar(), tensor.shape_size())));
     }
     unsigned __int128 bytes =
         tensor.scalar() ? 8 : static_cast<unsigned>(base::ByteSize(spec.dtype));
@@ -171,7 +178,12 @@ absl::Status CheckInlineTensors(const executable::Executable& executable,
             absl::StrCat("inputs[", i, "]: negative extent ", extent));
       }
       bytes *= static_cast<uint64_t>(extent);
-      if (bytes >> 62 != 0) break;  // far beyond any data; one more factor cannot overflow 128 bits
+      // Far beyond any data; one more factor cannot overflow 128 bits.
+      if (bytes >> 62 != 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("inputs[", i, "]: more than ", int64_t{1} << 62,
+                         " bytes of data expected, given ", tensor.data().size()));
+      }
     }
     if (bytes != tensor.data().size()) {
       return absl::InvalidArgumentError(

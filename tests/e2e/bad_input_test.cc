@@ -74,8 +74,8 @@ TEST(BadInputTest, BadGraphsAreRefusedAndTheDaemonServesOnF41) {
         absl::StrCat("version: 1 ", bad.proto), &graph));
     EXPECT_THAT(
         CompileBytes(*stub, graph.SerializeAsString()),
-        StatusIs(testing::CodeOf(bad.rule),
-                 AllOf(HasSubstr(std::string(ir::RuleName(bad.rule))), HasSubstr(bad.words))))
+        StatusIs(testing::CodeOf(bad.rule), AllOf(HasSubstr(std::string(ir::RuleName(bad.rule))),
+                                                  HasSubstr(bad.words), HasSubstr(bad.more_words))))
         << bad.name;
     ++refused;
   }
@@ -95,6 +95,13 @@ absl::Status With(Stub& stub, const std::function<void(v1::CompileRequest&)>& sp
   v1::CompileRequest request = Add();
   spoil(request);
   return Compile(stub, request);
+}
+
+absl::Status WithLayouts(Stub& stub, const std::function<void(v1::CompileRequest&)>& spoil) {
+  return With(stub, [&](v1::CompileRequest& request) {
+    for (int i = 0; i < 2; ++i) request.add_inputs()->add_shape(1024);
+    spoil(request);
+  });
 }
 
 // neg of f32[-1], spoiled.
@@ -148,21 +155,42 @@ const BadCall kBadCalls[] = {
      [](Stub& c) { return With(c, [](auto& r) { (*r.mutable_options())["speed"] = "max"; }); }},
     {"Layouts", absl::StatusCode::kInvalidArgument, "2 layouts expected (or none), given 1",
      [](Stub& c) { return With(c, [](auto& r) { r.add_inputs(); }); }},
+    {"LayoutRank", absl::StatusCode::kInvalidArgument, "inputs[0]: rank 1 expected, given 2",
+     [](Stub& c) { return WithLayouts(c, [](auto& r) { r.mutable_inputs(0)->add_shape(1024); }); }},
+    {"LayoutExtent", absl::StatusCode::kInvalidArgument, "declared 1024, 1023 given",
+     [](Stub& c) {
+       return WithLayouts(c, [](auto& r) { r.mutable_inputs(1)->set_shape(0, 1023); });
+     }},
+    {"LayoutStrides", absl::StatusCode::kInvalidArgument, "inputs[1]: 1 stride expected, given 2",
+     [](Stub& c) {
+       return WithLayouts(c, [](auto& r) {
+         for (int i = 0; i < 2; ++i) r.mutable_inputs(1)->add_strides(1);
+       });
+     }},
+    {"NegativeStride", absl::StatusCode::kInvalidArgument,
+     "inputs[1]: dim 0: strides are ≥ 0, given -1",
+     [](Stub& c) { return WithLayouts(c, [](auto& r) { r.mutable_inputs(1)->add_strides(-1); }); }},
     {"Alignment", absl::StatusCode::kInvalidArgument,
      "inputs[0]: alignment: a power of two up to 4096 expected, given 24",
      [](Stub& c) {
-       return With(c, [](auto& r) {
-         for (int i = 0; i < 2; ++i) r.add_inputs()->add_shape(1024);
-         r.mutable_inputs(0)->set_alignment(24);
-       });
+       return WithLayouts(c, [](auto& r) { r.mutable_inputs(0)->set_alignment(24); });
      }},
-    {"InlineCount", absl::StatusCode::kInvalidArgument, "1 layouts expected (or none), given 2",
+    {"InlineCount", absl::StatusCode::kInvalidArgument, "1 layout expected (or none), given 2",
      [](Stub& c) { return Execute(c, [](auto& r) { *r.add_inputs() = r.inputs(0); }); }},
-    {"InlineDtype", absl::StatusCode::kInvalidArgument, "inputs[0]: expected f32",
+    {"InlineDtype", absl::StatusCode::kInvalidArgument,
+     "inputs[0]: expected f32 tensor of rank 1, given i64 tensor of rank 1",
      [](Stub& c) { return Execute(c, [](auto& r) { r.mutable_inputs(0)->set_dtype(v1::INT); }); }},
     {"InlineBytes", absl::StatusCode::kInvalidArgument, "8 bytes of data expected, given 7",
      [](Stub& c) {
        return Execute(c, [](auto& r) { r.mutable_inputs(0)->mutable_data()->resize(7); });
+     }},
+    {"InlineDtypeUnknown", absl::StatusCode::kInvalidArgument,
+     "inputs[0]: expected f32 tensor of rank 1, given dtype 0 tensor of rank 1",
+     [](Stub& c) { return Execute(c, [](auto& r) { r.mutable_inputs(0)->clear_dtype(); }); }},
+    {"InlineExtentsBeyondAllData", absl::StatusCode::kInvalidArgument,
+     "inputs[0]: more than 4611686018427387904 bytes of data expected, given 8",
+     [](Stub& c) {
+       return Execute(c, [](auto& r) { r.mutable_inputs(0)->set_shape(0, int64_t{1} << 62); });
      }},
     {"InlineExtent", absl::StatusCode::kInvalidArgument, "given -2",
      [](Stub& c) { return Execute(c, [](auto& r) { r.mutable_inputs(0)->set_shape(0, -2); }); }},

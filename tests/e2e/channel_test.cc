@@ -211,6 +211,25 @@ TEST(ChannelTest, ForeignAndStaleHandlesAreUnknownF37) {
   EXPECT_THAT(client->OpenDevice("GPU-nowhere"), StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST(ChannelTest, OtherAbiIsToldBothVersionsF38) {
+  TestDaemon daemon;
+  daemon.Serve();
+  ASSERT_OK_AND_ASSIGN(
+      const base::UniqueFd fd,
+      channel::Connect(client::ChannelSocket(daemon.sockets()), SOCK_SEQPACKET, absl::Seconds(60)));
+  channel::Hello hello = channel::MakeHello();
+  ++hello.abi_major;
+  ASSERT_THAT(channel::Send(fd.get(), hello, {}, absl::Seconds(60)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const channel::ReceivedMessage message,
+                       channel::ReceiveMessage(fd.get(), absl::Seconds(60)));
+  EXPECT_THAT(
+      channel::DecodeReply<channel::HelloReply>(message),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr(absl::StrCat(hello.abi_major, ".", hello.abi_minor)),
+                     HasSubstr(absl::StrCat(channel::kAbiMajor, ".", channel::kAbiMinor)))));
+  EXPECT_THAT(MakeReady(*daemon.Connect()), IsOk());
+}
+
 TEST(ChannelTest, BadLaunchesAreAnsweredOneByOneF32) {
   TestDaemon daemon;
   daemon.Serve();

@@ -27,9 +27,9 @@ using ::testing::HasSubstr;
 TEST(BadGraphsTest, TextIsRefusedWithCodeRuleAndValues) {
   for (const BadGraph& bad : BadGraphs()) {
     if (bad.fir == nullptr) continue;
-    EXPECT_THAT(
-        ir::Parse(absl::StrCat("fir 1\n", bad.fir), kBadGraphLimits),
-        StatusIs(CodeOf(bad.rule), AllOf(HasSubstr(ir::RuleName(bad.rule)), HasSubstr(bad.words))))
+    EXPECT_THAT(ir::Parse(absl::StrCat("fir 1\n", bad.fir), kBadGraphLimits),
+                StatusIs(CodeOf(bad.rule), AllOf(HasSubstr(ir::RuleName(bad.rule)),
+                                                 HasSubstr(bad.words), HasSubstr(bad.more_words))))
         << bad.name;
   }
 }
@@ -41,8 +41,9 @@ TEST(BadGraphsTest, MessageIsRefusedWithCodeRuleAndValues) {
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
         absl::StrCat("version: 1 ", bad.proto), &proto))
         << bad.name;
-    const auto refused =
-        StatusIs(CodeOf(bad.rule), AllOf(HasSubstr(ir::RuleName(bad.rule)), HasSubstr(bad.words)));
+    const auto refused = StatusIs(
+        CodeOf(bad.rule),
+        AllOf(HasSubstr(ir::RuleName(bad.rule)), HasSubstr(bad.words), HasSubstr(bad.more_words)));
     EXPECT_THAT(FromProto(proto, kBadGraphLimits), refused) << bad.name;
     EXPECT_THAT(FromBytes(proto.SerializeAsString(), kBadGraphLimits), refused) << bad.name;
   }

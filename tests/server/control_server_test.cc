@@ -100,6 +100,7 @@ TEST_F(ControlServerTest, BadGraphsAreRefusedWithCodeRuleAndValuesF41) {
         << bad.name;
     EXPECT_THAT(status.error_message(), HasSubstr(std::string(ir::RuleName(bad.rule)))) << bad.name;
     EXPECT_THAT(status.error_message(), HasSubstr(bad.words)) << bad.name;
+    EXPECT_THAT(status.error_message(), HasSubstr(bad.more_words)) << bad.name;
     ++refused;
   }
   EXPECT_GE(refused, 60);

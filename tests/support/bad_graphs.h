@@ -17,6 +17,8 @@ struct BadGraph {
   const char* words;
   const char* fir;    // behind "fir 1"; nullptr: text cannot say it
   const char* proto;  // fusiond.v1.Graph behind "version: 1"; nullptr: a message cannot say it
+  const char* more_words =
+      "";  // the other value, where a name that the form decides stands between
 };
 
 // Small, so that rows can pass them.
