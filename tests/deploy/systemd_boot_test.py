@@ -98,7 +98,7 @@ class SystemdBootTest(unittest.TestCase):
                        + commands(0))
         status = self.run_there(commands(2).replace("SOMEBODY", "alice"))
         self.assertRegex(status, r"state +SERVING")
-        self.assertEqual(self.property("ActiveState"), "active")
+        self.assertEqual((self.property("Type"), self.property("ActiveState")), ("notify", "active"))
         self.assertEqual(self.run_there("systemd-analyze verify --man=no fusiond.service"), "")
 
     def test_2_its_group_may_use_it_and_nobody_else(self):
@@ -143,7 +143,20 @@ class SystemdBootTest(unittest.TestCase):
         self.run_there("systemctl start fusiond")
         self.assertEqual(self.source(), "disk")
 
-    def test_8_wrong_usage_is_not_tried_again(self):
+    def test_8_systemd_holds_the_sockets(self):
+        self.run_there("cd /srv/built;" + commands(4))
+        self.assertEqual(self.run_there("systemd-analyze verify --man=no fusiond.service fusiond-control.socket fusiond-channel.socket"), "")
+        self.run_there("systemctl stop fusiond")
+        self.assertEqual((self.property("Result"), self.property("ExecMainStatus")), ("success", "0"))
+        self.run_there("[ -S /run/fusiond/control.sock ] && [ -S /run/fusiond/channel.sock ] && ! pgrep -x fusiond")
+        self.assertIn("PERMISSION_DENIED", self.as_user("bob", "fusionctl status").stdout)
+        self.assertEqual(self.property("ActiveState"), "inactive")
+        self.assertEqual(self.source(), "disk")  # which has started it
+        self.assertEqual(self.property("ActiveState"), "active")
+        ran = self.as_user("alice", f"fusionctl run {GRAPH} --target=cpu --check")
+        self.assertEqual(ran.returncode, 0, ran.stdout)
+
+    def test_9_wrong_usage_is_not_tried_again(self):
         self.override("ExecStart=\nExecStart=/usr/bin/fusiond --no-such-flag\n")
         self.assertNotEqual(MACHINE.run("systemctl restart fusiond", check=False).returncode, 0)
         self.assertEqual((self.property("ActiveState"), self.property("ExecMainStatus"), self.property("NRestarts")), ("failed", "2", "0"))

@@ -1,4 +1,4 @@
-"""systemd_unit_test.py FUSIOND: what systemd says about our unit, and the program about the unit's command line. Skips (77) without systemd-analyze."""
+"""systemd_unit_test.py FUSIOND: what systemd says about our units, and the program about the unit's command line. Skips (77) without systemd-analyze."""
 import pathlib
 import re
 import shutil
@@ -22,9 +22,11 @@ class SystemdUnitTest(unittest.TestCase):
         # As installed, but with this build's program.
         self.unit = pathlib.Path(folder.name) / UNIT.name
         self.unit.write_text(re.sub(r"/usr/bin/fusiond\b", PROGRAM, UNIT.read_text()))
+        self.sockets = [shutil.copy(socket, folder.name) for socket in sorted(UNIT.parent.glob("*.socket"))]
 
     def test_verify_finds_nothing(self):
-        done = run("systemd-analyze", "verify", "--man=no", self.unit)
+        self.assertEqual(len(self.sockets), 2)
+        done = run("systemd-analyze", "verify", "--man=no", self.unit, *self.sockets)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_exposure_is_low(self):
