@@ -166,15 +166,19 @@ absl::StatusOr<std::vector<HostArray>> MakeInputs(const ir::Graph& graph,
                                                   const std::vector<client::Layout>& layouts,
                                                   absl::Span<const InputSetting> settings,
                                                   uint64_t seed) {
+  MemoryBudget budget;
   std::vector<HostArray> inputs;
   for (size_t i = 0; i < layouts.size(); ++i) {
     const ir::Type& type = graph.type(graph.inputs()[i]);
     HostArray array{type.dtype, type.scalar, layouts[i].shape, layouts[i].strides, {}};
-    FUSIOND_RETURN_IF_ERROR(CheckFits("input", i, Footprint(array)));
-    array.data.resize(type.scalar ? 8 : Footprint(array));
+    FUSIOND_RETURN_IF_ERROR(budget.Add("input", i, Footprint(array)));
+    inputs.push_back(std::move(array));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    HostArray& array = inputs[i];
+    array.data.resize(array.scalar ? 8 : Footprint(array));
     std::mt19937_64 random(seed * 1024 + i);
     FillRandomly(random, array);
-    inputs.push_back(std::move(array));
   }
   for (const InputSetting& setting : settings) {
     if (setting.input >= inputs.size()) {

@@ -36,7 +36,7 @@ absl::StatusOr<InputSetting> ParseInputSetting(absl::string_view text);
 // floats are in [0.5, 1.5) and integers in [1, 8]: at other values a whole result may be nan, or
 // hang on cancelled digits.
 //
-// Errors: RESOURCE_EXHAUSTED when a tensor is too large for this machine. WrongUsage names the
+// Errors: RESOURCE_EXHAUSTED when they are too large for this machine. WrongUsage names the
 // input that a setting does not fit, what it takes and what is given, or the file that cannot be
 // read.
 absl::StatusOr<std::vector<HostArray>> MakeInputs(const ir::Graph& graph,

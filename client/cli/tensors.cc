@@ -65,13 +65,16 @@ uint64_t Footprint(const HostArray& array) {
   return static_cast<uint64_t>((last + 1) * base::ByteSize(array.dtype));
 }
 
-absl::Status CheckFits(absl::string_view what, size_t index, uint64_t bytes) {
+absl::Status MemoryBudget::Add(absl::string_view what, size_t index, uint64_t bytes) {
   const uint64_t most = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 4;
-  if (bytes <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(what, " ", index, " takes ", bytes,
-                                                   " bytes, a tensor may take ", most,
-                                                   ", a quarter of this machine's memory"));
+  if (taken_ <= most && bytes <= most - taken_) {
+    taken_ += bytes;
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, " ", index, " takes ", bytes, " bytes, the tensors before it ", taken_,
+                   "; together a run's may take ", most, ", a quarter of this machine's memory"));
 }
 
 executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value) {
@@ -94,13 +97,17 @@ absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable
   FUSIOND_RETURN_IF_ERROR(executable::CheckInputs(executable, args));
   FUSIOND_ASSIGN_OR_RETURN(std::vector<executable::OutputShape> shapes,
                            executable::OutputShapes(executable, args, 1));
+  MemoryBudget budget;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    FUSIOND_RETURN_IF_ERROR(budget.Add("input", i, inputs[i].data.size()));
+  for (size_t i = 0; i < shapes.size(); ++i)
+    FUSIOND_RETURN_IF_ERROR(budget.Add("output", i, static_cast<uint64_t>(shapes[i].bytes)));
   std::vector<HostArray> outputs;
   for (size_t i = 0; i < shapes.size(); ++i) {
     HostArray array;
     array.dtype = executable.outputs[i].dtype;
     array.shape.assign(shapes[i].shape.begin(), shapes[i].shape.end());
     array.strides.assign(shapes[i].strides.begin(), shapes[i].strides.end());
-    FUSIOND_RETURN_IF_ERROR(CheckFits("output", i, static_cast<uint64_t>(shapes[i].bytes)));
     array.data.assign(static_cast<size_t>(shapes[i].bytes), kPoison);
     outputs.push_back(std::move(array));
   }

@@ -30,16 +30,24 @@ struct HostArray {
 
 // Bytes from element 0 to behind the last. Requires: no negative stride.
 uint64_t Footprint(const HostArray& array);
-// RESOURCE_EXHAUSTED when a tensor is too large for this machine: a run keeps each several times.
-absl::Status CheckFits(absl::string_view what, size_t index, uint64_t bytes);
+// What the tensors of a run may take together, since it keeps each several times: a quarter of this
+// machine's memory.
+class MemoryBudget {
+ public:
+  // RESOURCE_EXHAUSTED: one more does not fit; names it.
+  absl::Status Add(absl::string_view what, size_t index, uint64_t bytes);
+
+ private:
+  uint64_t taken_ = 0;
+};
 // Calls `visit` with the place in bytes of each element, in row-major order.
 template <typename Visit>
 void ForEachElement(const HostArray& array, Visit visit);
 
 // by_value: as InputSpec::scalar says; a graph's tensor in host memory is one on a GPU.
 executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value);
-// One an output of the executable, filled with bytes that no kernel should leave behind. Errors: as
-// CheckFits.
+// One an output of the executable, filled with bytes that no kernel should leave behind.
+// RESOURCE_EXHAUSTED: they and the inputs do not fit.
 absl::StatusOr<std::vector<HostArray>> OutputArrays(const executable::Executable& executable,
                                                     const std::vector<HostArray>& inputs);
 

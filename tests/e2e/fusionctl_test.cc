@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -50,6 +51,8 @@ class FusionctlTest : public ::testing::Test {
     return path;
   }
   std::string Good() const { return File("good", "%a=input:f32[8]\n%b=neg %a\noutput %b"); }
+  // Floats that take a sixth of this machine's memory.
+  static int64_t Sixth() { return ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE) / 4 / 6; }
   std::string Open() const { return File("open", "%a=input:f32[-1,4]\n%b=neg %a\noutput %b"); }
 
   TestDaemon daemon_;
@@ -116,6 +119,17 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
        1,
        "RESOURCE_EXHAUSTED",
        "input 0 takes 4398046511104 bytes"},
+      {{"run", File("much", absl::StrCat("%a=input:f32[", Sixth(), "]\n%b=input:f32[", Sixth(),
+                                         "]\n%c=add %a, %b\noutput %c"))},
+       1,
+       "RESOURCE_EXHAUSTED",
+       "input 1 takes "},
+      {{"run", File("wide",
+                    "%a=input:f32[1]\n%b=expand %a {shape=[1099511627776]}\n%c=neg %b\n"
+                    "output %c")},
+       1,
+       "RESOURCE_EXHAUSTED",
+       "output 0 takes 4398046511104 bytes, the tensors before it 4; together a run's may take"},
       {{"compile", Open(), "--extents", "2x5"}, 1, "INVALID_ARGUMENT", "declared 4, 5 given"},
       // The command line, and files.
       {{"compile", Open()}, 2, "INVALID_ARGUMENT", "--extents: input 0 is f32[-1,4]{4,1}: say"},
