@@ -47,6 +47,14 @@ CLI::Validator Seconds() {
   return CLI::Validator(check, "SECONDS");
 }
 
+// An unsigned number would take -1 as its largest value.
+CLI::Validator NoSign() {
+  const auto check = [](std::string& text) -> std::string {
+    return text.find('-') == std::string::npos ? "" : "0 or more, not '" + text + "'";
+  };
+  return CLI::Validator(check, "");
+}
+
 // A flag that takes one value each time it stands, or several between commas; never the words
 // behind them.
 CLI::Option* AddList(CLI::App& command, const std::string& flag, std::vector<std::string>& list,
@@ -166,7 +174,7 @@ class CommandLine {
     command.add_flag("--check", arguments_.check,
                      "compare with the CPU device in double precision");
     command.add_option("--seed", arguments_.seed, "of the random inputs; 0 = a fresh one, printed")
-        ->check(CLI::NonNegativeNumber)
+        ->check(NoSign())
         ->type_name("NUMBER");
     command.add_option("--repeat", arguments_.repeat, "launches")
         ->check(CLI::Range(1, 1000000))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/json.h"
+#include "compiler/ir/limits.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/file.h"
@@ -77,7 +77,10 @@ absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Common& common) {
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
   std::string text;
   if (arguments.file == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    // One byte more than a graph may have, so that endless input ends.
+    text.resize(ir::Limits().max_bytes + 1);
+    std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(std::cin.gcount()));
   } else {
     absl::StatusOr<std::string> read = base::ReadFile(arguments.file);
     if (!read.ok()) return WrongUsage(read.status());

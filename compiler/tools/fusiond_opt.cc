@@ -11,7 +11,7 @@
 //
 // Dumps and times go to stderr, the result to stdout.
 // Exit status: 0 done; 1 the graph was refused, with the reason on stderr; 2 a flag is wrong, or a
-// file cannot be read.
+// file (NVRTC among them) cannot be read or written.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -24,6 +24,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -71,6 +73,10 @@ absl::Status WrongUsage(absl::Status status) {
 absl::StatusOr<compiler::Options> CompileOptions(const Flags& flags) {
   std::map<std::string, std::string> options;
   for (const std::string& option : flags.options) {
+    if (!absl::StrContains(option, '=')) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--option: '", absl::CHexEscape(option), "' is not NAME=VALUE"));
+    }
     const std::pair<std::string, std::string> pair =
         absl::StrSplit(option, absl::MaxSplits('=', 1));
     options.insert(pair);
@@ -95,7 +101,8 @@ absl::StatusOr<compiler::PlanResult> Plan(ir::Graph graph, const Flags& flags) {
 absl::StatusOr<std::string> CompileAll(const compiler::PlanResult& plan, const Flags& flags) {
   nvrtc::NvrtcLocation location;
   location.explicit_path = flags.nvrtc;
-  FUSIOND_ASSIGN_OR_RETURN(const std::unique_ptr<nvrtc::Nvrtc> nvrtc, nvrtc::Nvrtc::Open(location));
+  const absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> nvrtc = nvrtc::Nvrtc::Open(location);
+  FUSIOND_RETURN_IF_ERROR(WrongUsage(nvrtc.status()));
   std::string text;
   for (const compiler::KernelSource& source : plan.sources) {
     nvrtc::CompileInput input;
@@ -104,7 +111,7 @@ absl::StatusOr<std::string> CompileAll(const compiler::PlanResult& plan, const F
     input.arch = plan.skeleton.arch;
     input.options = source.nvrtc_options;
     input.want_ptx = flags.emit == "ptx";
-    FUSIOND_ASSIGN_OR_RETURN(const nvrtc::CompileOutput output, nvrtc->Compile(input));
+    FUSIOND_ASSIGN_OR_RETURN(const nvrtc::CompileOutput output, (*nvrtc)->Compile(input));
     absl::StrAppend(&text, flags.emit == "ptx" ? output.ptx : output.cubin);
     if (flags.explain) std::fprintf(stderr, "%s: %s\n", source.name.c_str(), output.log.c_str());
   }
@@ -184,6 +191,15 @@ absl::Status CheckFlags(const Flags& flags) {
   if (flags.passes.size() > 1 && std::count(flags.passes.begin(), flags.passes.end(), "all") > 0) {
     return absl::InvalidArgumentError("--passes: all stands alone");
   }
+  const std::pair<const char*, bool> reports[] = {{"--print-after", !flags.print_after.empty()},
+                                                  {"--time-passes", flags.time_passes}};
+  for (const auto& [flag, given] : reports) {
+    if (given && flags.passes.empty())
+      return absl::InvalidArgumentError(absl::StrCat(flag, " is of --passes, and none is run"));
+  }
+  if (!flags.disabled_passes.empty() && flags.passes != std::vector<std::string>{"all"})
+    return absl::InvalidArgumentError(
+        "--disable-passes leaves out of --passes=all, and only there");
   if (flags.emit == "ir") return absl::OkStatus();
   const absl::Status arch = executable::ProfileByName(flags.arch).status();
   if (!arch.ok()) return absl::Status(arch.code(), absl::StrCat("--arch: ", arch.message()));
@@ -255,7 +271,7 @@ int Main(int argc, char** argv) {
   app.add_option("--option", flags.options, "A compile option, as math=strict; repeatable")
       ->allow_extra_args(false);
   app.add_option("--attempt", flags.attempt, "Which candidate; the last one if there are fewer")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   app.add_option("--nvrtc", flags.nvrtc, "libnvrtc, or the folder that holds it");
   app.add_flag("--explain", flags.explain,
@@ -269,12 +285,15 @@ int Main(int argc, char** argv) {
   }
   const absl::StatusOr<std::string> output = Run(flags);
   if (!output.ok()) {
-    std::fprintf(stderr, "fusiond-opt: %s: %s\n", flags.file.c_str(),
+    std::fprintf(stderr, "fusiond-opt: %s: %s\n",
+                 flags.file == "-" ? "standard input" : flags.file.c_str(),
                  output.status().ToString(absl::StatusToStringMode::kWithNoExtraData).c_str());
     return output.status().GetPayload(kUsageMark) ? 2 : 1;
   }
   std::fwrite(output->data(), 1, output->size(), stdout);
-  return 0;
+  if (std::fflush(stdout) == 0) return 0;
+  std::fputs("fusiond-opt: standard output cannot be written\n", stderr);
+  return 2;
 }
 
 }  // namespace

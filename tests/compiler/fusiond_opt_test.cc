@@ -64,6 +64,13 @@ TEST(FusiondOptTest, WrongFlagsAndFilesGive2) {
       {"--passes=all,fold_casts", "--passes: all stands alone"},
       {"--emit=sass", "sass not in {ir"},
       {"--no-such-flag", "--no-such-flag"},
+      {"--option=math", "--option: 'math' is not NAME=VALUE"},
+      {"--attempt=-1", "--attempt: Value -1 not in range 0 to 1000"},
+      {"--print-after=all", "--print-after is of --passes, and none is run"},
+      {"--time-passes --emit=cuda", "--time-passes is of --passes, and none is run"},
+      {"--disable-passes=fold_casts",
+       "--disable-passes leaves out of --passes=all, and only there"},
+      {"--emit=cubin --nvrtc=/nowhere", "NVRTC not found: /nowhere"},
   };
   for (const auto& [flags, words] : cases) {
     const Ran ran = RunOpt(absl::StrCat(flags, " ", kStatic));
@@ -71,9 +78,13 @@ TEST(FusiondOptTest, WrongFlagsAndFilesGive2) {
     EXPECT_THAT(ran.output, HasSubstr(words)) << flags;
   }
   EXPECT_EQ(RunOpt("/nowhere.fir").code, 2);
+  const Ran lost = RunOpt(absl::StrCat(kStatic, " >/dev/full"));  // as stderr is, to the same place
+  EXPECT_EQ(lost.code, 2);
 }
 
 TEST(FusiondOptTest, RefusedGraphGives1) {
+  EXPECT_THAT(RunOpt("- </dev/null").output,
+              HasSubstr("standard input: INVALID_ARGUMENT: 1:1: expected 'fir'"));
   for (const char* flags : {"--extents=4,5", "--extents=7x7x7"}) {
     const Ran ran = RunOpt(absl::StrCat(flags, " ", kStatic));
     EXPECT_EQ(ran.code, 1) << flags << "\n" << ran.output;

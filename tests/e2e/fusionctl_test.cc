@@ -137,7 +137,7 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
       {{"compile", "/nowhere"}, 2, "NOT_FOUND", "/nowhere"},
       {{"compile", "/tmp"}, 2, "FAILED_PRECONDITION", "read /tmp: Is a directory"},
       {{"compile", "-"}, 1, "INVALID_ARGUMENT", "standard input:1:1: "},
-      {{"run", Good(), "--seed", "-1"}, 2, "INVALID_ARGUMENT", "--seed"},
+      {{"run", Good(), "--seed", "-1"}, 2, "INVALID_ARGUMENT", "--seed: 0 or more, not '-1'"},
       {{"cache", "list", "--limit", "0"}, 2, "INVALID_ARGUMENT", "--limit"},
       {{"--sockets", "", "status"}, 2, "INVALID_ARGUMENT", "--sockets names no folder"},
       {{"--sockets", std::string(120, 'x'), "status"}, 2, "INVALID_ARGUMENT", "limit is 107 bytes"},
@@ -232,6 +232,13 @@ TEST_F(FusionctlTest, WhyNobodyAnswersIsSaid) {
                                     HasSubstr(greeting.empty() ? "private daemon admits its own"
                                                                : "is no fusiond")));
   }
+}
+
+TEST_F(FusionctlTest, EndlessInputEnds) {
+  const Ran ran =
+      testing::RunProgram({"/bin/sh", "-c", absl::StrCat(CtlProgram(), " compile - </dev/zero")});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("IR-03: 16777217 bytes, limit 16777216"));
 }
 
 TEST_F(FusionctlTest, LostOutputIsAFailure) {
