@@ -5,6 +5,7 @@
 #include "compiler/codegen/row_column.h"
 #include "compiler/codegen/row_persistent.h"
 #include "compiler/codegen/row_stream.h"
+#include "compiler/codegen/transpose.h"
 #include "runtime/base/check.h"
 
 namespace fusiond::codegen {
@@ -15,6 +16,8 @@ Emission Emit(const schedule::Region& region, const schedule::KernelSchedule& sc
   switch (schedule.scheduler) {
     case SchedulerId::kPointwise:
       return EmitPointwise(region, schedule);
+    case SchedulerId::kTranspose:
+      return EmitTranspose(region, schedule);
     case SchedulerId::kRowPersistent:
       return EmitRowPersistent(region, schedule);
     case SchedulerId::kRowStream:

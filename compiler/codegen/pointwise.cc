@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "compiler/codegen/expression.h"
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/names.h"
+#include "compiler/codegen/point_text.h"
 #include "compiler/schedule/device_model.h"
 
 namespace fusiond::codegen {
@@ -32,7 +32,8 @@ class Pointwise {
         cut_(by_element_ || schedule.variant == "flat_tail"),
         dense_(schedule::DenseStrides(region)),
         text_("pointwise", schedule.threads),
-        out_(text_.body()) {
+        out_(text_.body()),
+        point_(region, schedule, by_element_, out_) {
     emission_.alignment = NaturalAlignment(region);
   }
 
@@ -40,7 +41,7 @@ class Pointwise {
     text_.TakeTensors(region_);
     text_.TakeScalars(region_);
     text_.TakeIndex("n", Formula::Constant(region_.Elements()), schedule_.wide_index);
-    WriteKernelValues();
+    point_.WriteKernelValues();
     const int64_t step = int64_t{schedule_.threads} * schedule_.vector;
     out_.Line("const ", Index(), " first = ((", Index(), ")fd_cta() * ", step * schedule_.unroll,
               " + fd_thread() * ", schedule_.vector, ");");
@@ -54,44 +55,7 @@ class Pointwise {
   }
 
  private:
-  enum class Scope { kKernel, kVector, kElement };
-
   const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
-
-  Scope ScopeOf(const Instr& instr) const {
-    if (instr.dims == 0) return Scope::kKernel;
-    if (by_element_ || (instr.dims >> inner_) & 1) return Scope::kElement;
-    return Scope::kVector;
-  }
-
-  // An instr's value where it is used, in a loop over e if it is of an element.
-  std::string Value(uint32_t i) const {
-    const Instr& instr = region_.instrs[i];
-    if (instr.kind == Instr::Kind::kConstant) return Literal(instr.number, instr.dtype);
-    if (instr.kind == Instr::Kind::kScalar) return absl::StrCat("s", instr.index);
-    if (instr.kind == Instr::Kind::kLoad && ScopeOf(instr) == Scope::kElement)
-      return absl::StrCat("x", i, "[e]");
-    return absl::StrCat("v", i);
-  }
-
-  void WriteCompute(uint32_t i) {
-    const Instr& instr = region_.instrs[i];
-    out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
-              Compute(instr, [&](uint32_t operand) { return Value(operand); }), ";");
-  }
-
-  void WriteKernelValues() {
-    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
-      const Instr& instr = region_.instrs[i];
-      if (ScopeOf(instr) != Scope::kKernel) continue;
-      if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
-      if (instr.kind == Instr::Kind::kLoad) {
-        out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
-                  RegisterType(instr.dtype), ">(", LoadText(region_, instr.access, {}, 1, "0"),
-                  "[0]);");
-      }
-    }
-  }
 
   void WriteIndex(int64_t step) { out_.Line("const ", Index(), " i = first + v * ", step, ";"); }
 
@@ -144,13 +108,11 @@ class Pointwise {
     uint32_t used = 0;
     bool any = false;
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
-      const Instr& instr = region_.instrs[i];
-      if (instr.kind != Instr::Kind::kLoad || instr.dims == 0) continue;
+      if (!point_.IsLoaded(i)) continue;
       any = true;
-      const bool one = !by_element_ && ScopeOf(instr) == Scope::kVector;
-      out_.Line("fd_vec<", MemoryType(region_.tensors[instr.access.tensor].dtype), ", ",
-                one ? 1 : schedule_.vector, "> m", i, "[", schedule_.unroll, "];");
-      if (!IsDense(instr.access)) used |= Used(instr.access);
+      point_.DeclareLoad(i);
+      const Access& access = region_.instrs[i].access;
+      if (!IsDense(access)) used |= Used(access);
     }
     if (!any) return;
     out_.Unrolled("v", schedule_.unroll);
@@ -158,9 +120,7 @@ class Pointwise {
     out_.Open("if (i < n)");
     if (!by_element_) WriteCoordinates("i", used);
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
-      const Instr& instr = region_.instrs[i];
-      if (instr.kind != Instr::Kind::kLoad || instr.dims == 0) continue;
-      if (by_element_ && !IsDense(instr.access)) continue;
+      if (!point_.IsLoaded(i) || (by_element_ && !IsDense(region_.instrs[i].access))) continue;
       WriteLoad(i);
     }
     if (by_element_ && used != 0) WriteGathers(used);
@@ -199,10 +159,9 @@ class Pointwise {
     out_.Line("const ", Index(), " j = i + e < n ? i + e : i;");
     WriteCoordinates("j", used);
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
-      const Instr& instr = region_.instrs[i];
-      if (instr.kind != Instr::Kind::kLoad || instr.dims == 0 || IsDense(instr.access)) continue;
-      out_.Line("m", i, "[v][e] = ", LoadText(region_, instr.access, {}, 1, Offset(instr.access)),
-                "[0];");
+      const Access& access = region_.instrs[i].access;
+      if (!point_.IsLoaded(i) || IsDense(access)) continue;
+      out_.Line("m", i, "[v][e] = ", LoadText(region_, access, {}, 1, Offset(access)), "[0];");
     }
     out_.Close();
   }
@@ -211,60 +170,10 @@ class Pointwise {
     out_.Unrolled("v", schedule_.unroll);
     WriteIndex(step);
     out_.Open("if (i < n)");
-    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
-      const Instr& instr = region_.instrs[i];
-      const Scope scope = ScopeOf(instr);
-      if (instr.kind == Instr::Kind::kLoad && scope == Scope::kVector) {
-        out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
-                  RegisterType(instr.dtype), ">(m", i, "[v][0]);");
-      } else if (instr.kind == Instr::Kind::kLoad && scope == Scope::kElement) {
-        out_.Line("const fd_vec<", RegisterType(instr.dtype), ", ", schedule_.vector, "> x", i,
-                  " = fd_cast<", RegisterType(instr.dtype), ">(m", i, "[v]);");
-      } else if (instr.kind == Instr::Kind::kCompute && scope == Scope::kVector) {
-        WriteCompute(i);
-      }
-    }
-    WriteElements();
+    point_.WriteValues();
     WriteStores();
     out_.Close();
     out_.Close();
-  }
-
-  bool StoredByElement(const Store& store) const {
-    return by_element_ || (inner_ >= 0 && store.access.strides[inner_] != 0);
-  }
-
-  void WriteElements() {
-    bool any = false;
-    for (size_t k = 0; k < region_.stores.size(); ++k) {
-      const Store& store = region_.stores[k];
-      if (!StoredByElement(store)) continue;
-      any = true;
-      out_.Line("fd_vec<", RegisterType(region_.instrs[store.value].dtype), ", ", schedule_.vector,
-                "> o", k, ";");
-    }
-    if (!any) return;
-    out_.Unrolled("e", schedule_.vector);
-    for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
-      const Instr& instr = region_.instrs[i];
-      if (instr.kind == Instr::Kind::kCompute && ScopeOf(instr) == Scope::kElement) WriteCompute(i);
-    }
-    for (size_t k = 0; k < region_.stores.size(); ++k) {
-      if (StoredByElement(region_.stores[k]))
-        out_.Line("o", k, "[e] = ", Value(region_.stores[k].value), ";");
-    }
-    out_.Close();
-  }
-
-  // A tensor that lacks some of the space's dims is written by the thread that stands at their 0.
-  std::string Owner(const Access& access) const {
-    std::vector<std::string> conditions;
-    for (size_t d = 0; d < access.strides.size(); ++d) {
-      if (access.strides[d] != 0) continue;
-      conditions.push_back(region_.dims.size() == 1 ? std::string("i == 0")
-                                                    : absl::StrCat("c", d, " == 0"));
-    }
-    return absl::StrJoin(conditions, " && ");
   }
 
   static uint32_t AllDims(const Region& region) { return (1u << region.dims.size()) - 1; }
@@ -290,7 +199,7 @@ class Pointwise {
     for (size_t k = 0; k < region_.stores.size(); ++k) {
       const Store& store = region_.stores[k];
       if (IsDense(store.access)) continue;
-      const std::string owner = Owner(store.access);
+      const std::string owner = point_.Owner(store.access);
       out_.Line(owner.empty() ? "" : absl::StrCat("if (", owner, ") "),
                 StoreText(region_, store.access, {}, 1, Offset(store.access),
                           absl::StrCat("o", k, "[e]")));
@@ -303,11 +212,11 @@ class Pointwise {
     const Store& store = region_.stores[k];
     const VectorAccess plan = Plan(store.access);
     const std::string offset = Offset(store.access);
-    const std::string owner = Owner(store.access);
+    const std::string owner = point_.Owner(store.access);
     if (plan.form == VectorAccess::Form::kOne) {
       // By the vector at the row's begin; its value is that of the whole vector.
       out_.Line(owner.empty() ? "" : absl::StrCat("if (", owner, ") "),
-                StoreText(region_, store.access, plan, 1, offset, Value(store.value)));
+                StoreText(region_, store.access, plan, 1, offset, point_.Value(store.value)));
       return;
     }
     if (!owner.empty()) out_.Open("if (", owner, ")");
@@ -343,6 +252,7 @@ class Pointwise {
   const schedule::Strides dense_;
   KernelText text_;
   TextBuilder& out_;
+  PointText point_;
   Emission emission_;
 };
 

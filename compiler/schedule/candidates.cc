@@ -8,14 +8,15 @@
 #include "compiler/schedule/row_column.h"
 #include "compiler/schedule/row_persistent.h"
 #include "compiler/schedule/row_stream.h"
+#include "compiler/schedule/transpose.h"
 
 namespace fusiond::schedule {
 namespace {
 
 // Ties in cost go to the earlier row.
 const Scheduler* const kTable[] = {
-    &PointwiseScheduler(), &RowPersistentScheduler(), &RowStreamScheduler(),
-    &RowColumnScheduler(), &ColumnScheduler(),
+    &TransposeScheduler(), &PointwiseScheduler(), &RowPersistentScheduler(),
+    &RowStreamScheduler(), &RowColumnScheduler(), &ColumnScheduler(),
 };
 
 }  // namespace

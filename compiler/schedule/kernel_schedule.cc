@@ -8,6 +8,8 @@ const char* Name(SchedulerId id) {
   switch (id) {
     case SchedulerId::kPointwise:
       return "pointwise";
+    case SchedulerId::kTranspose:
+      return "transpose";
     case SchedulerId::kRowPersistent:
       return "row_persistent";
     case SchedulerId::kRowStream:

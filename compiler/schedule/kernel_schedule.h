@@ -12,7 +12,14 @@
 
 namespace fusiond::schedule {
 
-enum class SchedulerId : uint8_t { kPointwise, kRowPersistent, kRowStream, kRowColumn, kColumn };
+enum class SchedulerId : uint8_t {
+  kPointwise,
+  kTranspose,
+  kRowPersistent,
+  kRowStream,
+  kRowColumn,
+  kColumn
+};
 // "pointwise", "row_persistent", …: in printed schedules and names of kernels.
 const char* Name(SchedulerId id);
 

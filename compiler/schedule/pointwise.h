@@ -1,8 +1,8 @@
 // Pointwise: regions without reductions. Each thread takes `unroll` vectors of `vector` elements of
 // the flattened space, issues all their loads, then computes and stores.
 //
-// Takes: every region without reductions. Does not do: transposes through shared memory; an operand
-// that runs across the vectors is gathered element by element.
+// Takes: every region without reductions. An operand that runs across the vectors is gathered
+// element by element; Transpose is preferred where it applies.
 #ifndef FUSIOND_COMPILER_SCHEDULE_POINTWISE_H_
 #define FUSIOND_COMPILER_SCHEDULE_POINTWISE_H_
 

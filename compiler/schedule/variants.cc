@@ -9,6 +9,8 @@ constexpr Variant kVariants[] = {
     {SchedulerId::kPointwise, "vector", "several dims; no vector leaves the innermost one"},
     {SchedulerId::kPointwise, "element",
      "several dims; vectors of dense tensors run over row ends"},
+    {SchedulerId::kTranspose, "tile", "tiles fill both dims"},
+    {SchedulerId::kTranspose, "tile_masked", "the last tiles are cut"},
     {SchedulerId::kRowPersistent, "part", "several rows a warp; every thread full"},
     {SchedulerId::kRowPersistent, "part_masked",
      "several rows a warp; some vectors lie behind the row"},

@@ -36,6 +36,7 @@ std::vector<Planted> AllPlanted() {
   constexpr SchedulerId kRow = SchedulerId::kRowPersistent;
   constexpr SchedulerId kStream = SchedulerId::kRowStream;
   constexpr SchedulerId kFlat = SchedulerId::kPointwise;
+  constexpr SchedulerId kTile = SchedulerId::kTranspose;
   constexpr SchedulerId kColumn = SchedulerId::kColumn;
   constexpr SchedulerId kBoth = SchedulerId::kRowColumn;
   return {
@@ -45,6 +46,10 @@ std::vector<Planted> AllPlanted() {
       {kFlat, "flat_tail", "cut_of_the_last_store", {"if (i + 8 <= n)", "if (i <= n)", 1}},
       {kFlat, "flat_tail", "length_of_the_last_store", {", n - i)", ", n - i - 1)", 1}},
       {kFlat, "vector", "coordinate_of_the_columns", {"i % 64", "i % 32", 0}},
+      {kTile, "tile", "barrier_before_the_tile_is_read", {"fd_sync();", "", 0}},
+      {kTile, "tile", "pitch_of_the_tile", {"+ y, 66)", "+ y, 64)", 0}},
+      {kTile, "tile", "neighbours_of_a_tile", {"% 3 * 64", "% 2 * 64", 0}},
+      {kTile, "tile_masked", "elements_behind_the_end", {"c1 < 100", "c1 < 104", 0}, kBounds},
       {kRow, "part", "rows_behind_the_end", {"live ? mine : n - 1", "mine", 0}},
       {kRow,
        "part",

@@ -27,6 +27,19 @@ output %o
 )");
 }
 
+// One operand lies transposed; others along rows, columns, both.
+std::string TransposedAdd(int rows, int columns) {
+  return absl::StrCat("fir 1\n%x = input {stride_order=[0,1]} : bf16[", rows, ",", columns,
+                      "]\n%y = input : bf16[", rows, ",", columns, "]\n%r = input : f32[", rows,
+                      ",1]\n%c = input : bf16[", columns, R"(]
+%s = add %x, %y
+%p = mul %s, %r
+%v = add %p, %c
+%o = cast %v {dtype=bf16}
+output %o
+)");
+}
+
 // Two dependent reductions, a held exponential, a column tensor, row outputs.
 std::string WeightedSoftmax(int rows, int columns, absl::string_view exponential = "exp") {
   return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, "]\n%w = input : bf16[",
@@ -67,6 +80,8 @@ std::vector<VariantCase> VariantCases() {
       {SchedulerId::kPointwise, "flat_tail", Silu(4093)},
       {SchedulerId::kPointwise, "vector", BiasGelu(9, 64)},
       {SchedulerId::kPointwise, "element", BiasGelu(9, 61)},
+      {SchedulerId::kTranspose, "tile", TransposedAdd(128, 192)},
+      {SchedulerId::kTranspose, "tile_masked", TransposedAdd(72, 100)},
       {SchedulerId::kRowPersistent, "part", WeightedSoftmax(10, 64)},
       {SchedulerId::kRowPersistent, "part_masked", WeightedSoftmax(10, 40)},
       {SchedulerId::kRowPersistent, "part_shifted", WeightedSoftmax(10, 43)},

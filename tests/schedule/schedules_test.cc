@@ -78,6 +78,35 @@ TEST(PointwiseScheduleTest, LargeTensorsTakeWideIndices) {
   EXPECT_TRUE(First(Pointwise(1, "bf16", "[65536,32768]"), "h200").wide_index);
 }
 
+// `dtype`: of the operand that lies transposed.
+std::string TransposedAdd(int rows, int columns, const std::string& dtype) {
+  return absl::StrCat("fir 1\n%x = input {stride_order=[0,1]} : ", dtype, "[", rows, ",", columns,
+                      "]\n%y = input : ", dtype, "[", rows, ",", columns,
+                      "]\n%s = add %x, %y\noutput %s\n");
+}
+
+TEST(TransposeScheduleTest, TilesOfFourThousandElements) {
+  struct Row {
+    int rows, columns, along, across;  // elements of a tile along the output's columns, and rows
+  };
+  for (const Row& row : {Row{8192, 8192, 64, 64}, Row{8192, 24, 32, 128}, Row{3, 8192, 1024, 4}}) {
+    const KernelSchedule schedule = First(TransposedAdd(row.rows, row.columns, "bf16"), "h200");
+    EXPECT_EQ(schedule.scheduler, SchedulerId::kTranspose) << Print(schedule);
+    EXPECT_EQ(schedule.threads_per_row * schedule.vector, row.along) << Print(schedule);
+    EXPECT_EQ(schedule.rows_per_cta, row.across) << Print(schedule);
+    EXPECT_EQ(schedule.threads, 256) << Print(schedule);
+  }
+}
+
+TEST(TransposeScheduleTest, SharedMemoryIsWhatEveryLaunchMayHave) {
+  for (const char* dtype : {"bf16", "f32", "f64"})
+    EXPECT_LE(First(TransposedAdd(8192, 8192, dtype), "sm_80").smem_bytes, 48 * 1024) << dtype;
+}
+
+TEST(TransposeScheduleTest, NothingThatRunsTheSameWay) {
+  EXPECT_EQ(First(Pointwise(2, "bf16", "[8192,8192]"), "h200").scheduler, SchedulerId::kPointwise);
+}
+
 std::string Softmax(int64_t rows, int64_t columns) {
   return absl::StrCat("fir 1\n%x = input : bf16[", rows, ",", columns, R"(]
 %f = cast %x {dtype=f32}
