@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,7 +92,10 @@ struct Client::Rpc {
   }
 
   std::string WhyNobodyAnswers() const {
-    if (::access(socket.c_str(), F_OK) != 0 && errno == ENOENT) return "there is no such file";
+    struct stat info;
+    const int missing = ::stat(socket.c_str(), &info) == 0 ? 0 : errno;
+    if (missing == ENOENT || missing == ENOTDIR) return "there is no such file";
+    if (missing == 0 && !S_ISSOCK(info.st_mode)) return "it is no socket";
     const absl::StatusOr<base::UniqueFd> plain =
         channel::Connect(socket, SOCK_STREAM, absl::ZeroDuration());
     if (absl::IsUnavailable(plain.status())) return "nobody listens on it";

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -226,6 +227,11 @@ TEST_F(FusionctlTest, WhyNobodyAnswersIsSaid) {
   daemon_.Stop(SIGKILL);
   EXPECT_THAT(connect(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("300ms: nobody listens on it")));
+  std::filesystem::remove(client::ControlSocket(daemon_.sockets()));
+  std::ofstream(client::ControlSocket(daemon_.sockets())) << "text";
+  EXPECT_THAT(connect(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("300ms: it is no socket")));
+  std::filesystem::remove(client::ControlSocket(daemon_.sockets()));
   for (const std::string greeting : {"", "220 mail"}) {
     Greeter greeter(client::ControlSocket(daemon_.sockets()), greeting);
     EXPECT_THAT(connect(), StatusIs(absl::StatusCode::kUnavailable,
