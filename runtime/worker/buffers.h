@@ -21,7 +21,15 @@ class HostBuffer : public channel::SessionBuffer {
   const base::Mapping mapping_;
 };
 
-// Zeroed, sealed against resizing, pages allocated. RESOURCE_EXHAUSTED when shared memory is full.
+// Of this machine; zero where the system does not say.
+struct HostMemory {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+HostMemory GetHostMemory();
+
+// Zeroed, sealed against resizing, pages allocated. RESOURCE_EXHAUSTED, with what is there and what
+// is free, when shared memory is full or the machine has less.
 absl::StatusOr<channel::AllocatedBuffer> AllocateHost(uint64_t bytes);
 // Maps a client's memfd, whose seals and size the session has checked.
 absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> ImportHost(base::UniqueFd fd,

@@ -28,8 +28,13 @@ using channel::CompletionReason;
 using channel::MemoryKind;
 using channel::Outcome;
 
-// Live values of one evaluation.
+// Live values of one evaluation: this, or half of a smaller machine.
 constexpr int64_t kMaxEvaluationBytes = int64_t{8} << 30;
+
+int64_t EvaluationBytes() {
+  const auto half = static_cast<int64_t>(GetHostMemory().total_bytes / 2);
+  return half > 0 ? std::min(half, kMaxEvaluationBytes) : kMaxEvaluationBytes;
+}
 
 class CpuExecutable : public channel::SessionExecutable {
  public:
@@ -147,7 +152,7 @@ absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound,
   }
   cpu::EvaluateOptions options;
   options.double_precision = cpu.double_precision;
-  options.max_bytes = kMaxEvaluationBytes;
+  options.max_bytes = EvaluationBytes();
   options.cancelled = [&cancel] {
     return cancel.load(std::memory_order_relaxed);
   };  // a hint, checked again later

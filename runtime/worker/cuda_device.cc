@@ -66,7 +66,7 @@ cuda::CUmemAllocationProp DeviceMemory(cuda::CUdevice device) {
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
     const Driver& driver, const std::string& uuid, ExecutableSource* source,
-    std::function<void(absl::Status)> on_lost) {
+    std::function<void(absl::Status)> on_lost, absl::Duration hung_after) {
   FUSIOND_ASSIGN_OR_RETURN(std::vector<cuda::ProbedDevice> devices, cuda::Probe(driver));
   auto found = std::find_if(devices.begin(), devices.end(),
                             [&](const cuda::ProbedDevice& d) { return d.uuid == uuid; });
@@ -77,8 +77,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
                       [](std::string* o, const cuda::ProbedDevice& d) { o->append(d.uuid); })));
   }
   if (!found->problem.empty()) return absl::FailedPreconditionError(found->problem);
-  auto device =
-      std::unique_ptr<CudaDevice>(new CudaDevice(driver, *found, source, std::move(on_lost)));
+  auto device = std::unique_ptr<CudaDevice>(
+      new CudaDevice(driver, *found, source, std::move(on_lost), hung_after));
   FUSIOND_RETURN_IF_ERROR(driver.ToStatus(driver.PrimaryCtxRetain(&device->context_, found->device),
                                           "cuDevicePrimaryCtxRetain"));
   FUSIOND_RETURN_IF_ERROR(
@@ -87,11 +87,17 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
 }
 
 CudaDevice::CudaDevice(const Driver& driver, cuda::ProbedDevice device, ExecutableSource* source,
-                       std::function<void(absl::Status)> on_lost)
-    : driver_(driver), device_(std::move(device)), source_(source), on_lost_(std::move(on_lost)) {}
+                       std::function<void(absl::Status)> on_lost, absl::Duration hung_after)
+    : driver_(driver),
+      device_(std::move(device)),
+      source_(source),
+      on_lost_(std::move(on_lost)),
+      hung_after_ns_(absl::ToInt64Nanoseconds(hung_after)) {}
 
 CudaDevice::~CudaDevice() {
+  if (lost_) return;  // the process ends, and the driver may never come back
   for (auto& [key, stream] : streams_) Close(*stream);
+  for (const std::unique_ptr<Stream>& stream : closing_) Close(*stream);
   for (cuda::CUevent event : spare_events_) driver_.EventDestroy(event);
   if (context_ != nullptr) driver_.PrimaryCtxRelease(device_.device);
 }
@@ -213,12 +219,9 @@ absl::StatusOr<CudaDevice::Stream*> CudaDevice::StreamFor(const channel::StreamK
 absl::Status CudaDevice::ReserveWorkspace(Stream& stream, uint64_t bytes) {
   if (bytes <= stream.workspace_bytes) return absl::OkStatus();
   if (stream.workspace != 0) {
-    // Earlier launches of this stream may still use it.
-    FUSIOND_RETURN_IF_ERROR(
-        driver_.ToStatus(driver_.StreamSynchronize(stream.stream), "grow workspace"));
-    driver_.MemFree(stream.workspace);
-    stream.workspace = 0;
+    stream.outgrown.push_back(std::exchange(stream.workspace, 0));
     stream.workspace_bytes = 0;
+    if (stream.in_flight.empty()) FreeOutgrown(stream);
   }
   FUSIOND_RETURN_IF_ERROR(driver_.WithMemory(
       driver_.ToStatus(driver_.MemAlloc(&stream.workspace, bytes), "workspace"), bytes));
@@ -248,7 +251,7 @@ absl::Status CudaDevice::Enqueue(Stream& stream, Work& work,
   return driver_.ToStatus(driver_.EventRecord(work.end, stream.stream), "cuEventRecord");
 }
 
-void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket,
+void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket, uint64_t deadline_ns,
                      const base::Digest* executable,
                      absl::InlinedVector<std::shared_ptr<void>, 8> keep,
                      const std::function<absl::Status(Stream&)>& enqueue) {
@@ -262,7 +265,7 @@ void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket,
     full.actual = (*stream)->in_flight.size() + 1;
     return ticket.Finish(full);
   }
-  Work work{std::move(ticket), nullptr, nullptr, NowNs(), executable, std::move(keep)};
+  Work work{std::move(ticket), nullptr, nullptr, NowNs(), deadline_ns, executable, std::move(keep)};
   absl::Status status = Enqueue(**stream, work, enqueue);
   if (!status.ok()) {
     // What was enqueued before the failure may still run; keep its memory until the stream is idle.
@@ -274,6 +277,7 @@ void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket,
     return Fail(std::move(work.ticket), status);
   }
   ++in_flight_;
+  if ((*stream)->in_flight.empty()) (*stream)->first_since_ns = work.started_ns;
   (*stream)->in_flight.push_back(std::move(work));
 }
 
@@ -297,7 +301,7 @@ void CudaDevice::Launch(const channel::LaunchRequest& request, channel::Ticket t
   Outcome outcome = BindLaunch(executable.loaded->executable(), device_.info.sm_count, tensors,
                                request.extents, bound);
   if (!outcome.ok()) return ticket.Finish(outcome);
-  Run(request.stream, std::move(ticket), &executable.digest, std::move(keep),
+  Run(request.stream, std::move(ticket), request.deadline_ns, &executable.digest, std::move(keep),
       [&](Stream& stream) -> absl::Status {
         FUSIOND_ASSIGN_OR_RETURN(int64_t workspace,
                                  executable.loaded->WorkspaceBytes(bound.inputs));
@@ -314,7 +318,7 @@ void CudaDevice::Copy(const channel::CopyRequest& request, channel::Ticket ticke
   auto* to_host = dynamic_cast<HostBuffer*>(request.destination.buffer);
   absl::InlinedVector<std::shared_ptr<void>, 8> keep{
       request.source.buffer->shared_from_this(), request.destination.buffer->shared_from_this()};
-  Run(request.stream, std::move(ticket), nullptr, std::move(keep),
+  Run(request.stream, std::move(ticket), request.deadline_ns, nullptr, std::move(keep),
       [&](Stream& stream) -> absl::Status {
         const uint64_t from = request.source.offset, to = request.destination.offset;
         cuda::CUresult result = cuda::kSuccess;
@@ -356,37 +360,82 @@ void CudaDevice::Finish(Work& work) {
 absl::Duration CudaDevice::Poll() {
   if (lost_ || in_flight_ == 0) return absl::InfiniteDuration();
   for (auto& [key, stream] : streams_) {
-    while (!stream->in_flight.empty()) {
-      Work& work = stream->in_flight.front();
-      const cuda::CUresult result = driver_.EventQuery(work.end);
-      if (result == cuda::kNotReady) break;
-      if (result != cuda::kSuccess) {
-        Lose(driver_.ToStatus(result, "launch"));
-        return absl::InfiniteDuration();
-      }
-      Finish(work);
-      stream->in_flight.pop_front();
-      --in_flight_;
-    }
+    if (!PollStream(*stream)) return absl::InfiniteDuration();
+  }
+  for (size_t i = closing_.size(); i-- > 0;) {
+    if (!PollStream(*closing_[i])) return absl::InfiniteDuration();
+    if (!closing_[i]->in_flight.empty()) continue;
+    Close(*closing_[i]);
+    closing_.erase(closing_.begin() + static_cast<ptrdiff_t>(i));
   }
   return in_flight_ == 0 ? absl::InfiniteDuration() : kPollAgain;
 }
 
+bool CudaDevice::PollStream(Stream& stream) {
+  while (!stream.in_flight.empty()) {
+    Work& work = stream.in_flight.front();
+    const cuda::CUresult result = driver_.EventQuery(work.end);
+    if (result == cuda::kNotReady && !IsHung(stream)) return true;
+    if (result == cuda::kNotReady) {
+      const std::string text = absl::StrCat("hung: ", NameOf(work), " did not end ",
+                                            absl::FormatDuration(absl::Nanoseconds(hung_after_ns_)),
+                                            " after its deadline");
+      Outcome outcome;
+      outcome.code = CompletionCode::kDeadlineExceeded;
+      outcome.reason = CompletionReason::kDeadline;
+      outcome.limit = work.deadline_ns;
+      outcome.actual = static_cast<uint64_t>(NowNs());
+      work.ticket.Finish(outcome);
+      lost_work_.push_back(std::move(work));
+      stream.in_flight.pop_front();
+      Lose(absl::AbortedError(text));
+      return false;
+    }
+    if (result != cuda::kSuccess) {
+      Lose(driver_.ToStatus(result, "launch"));
+      return false;
+    }
+    Finish(work);
+    stream.in_flight.pop_front();
+    stream.first_since_ns = NowNs();
+    --in_flight_;
+  }
+  FreeOutgrown(stream);
+  return true;
+}
+
+// Requires: work in flight, and the first not ready.
+bool CudaDevice::IsHung(const Stream& stream) const {
+  const uint64_t deadline_ns = stream.in_flight.front().deadline_ns;
+  return deadline_ns != 0 &&
+         NowNs() >
+             std::max(static_cast<int64_t>(deadline_ns), stream.first_since_ns) + hung_after_ns_;
+}
+
+void CudaDevice::FreeOutgrown(Stream& stream) {
+  for (CUdeviceptr workspace : stream.outgrown) driver_.MemFree(workspace);
+  stream.outgrown.clear();
+}
+
 void CudaDevice::Close(Stream& stream) {
-  if (stream.stream == nullptr) return;
-  if (!lost_) driver_.StreamSynchronize(stream.stream);
+  driver_.StreamSynchronize(stream.stream);
   in_flight_ -= stream.in_flight.size();
   for (Work& work : stream.in_flight) Finish(work);
   stream.in_flight.clear();
+  FreeOutgrown(stream);
   if (stream.workspace != 0) driver_.MemFree(stream.workspace);
-  driver_.StreamDestroy(std::exchange(stream.stream, nullptr));
+  driver_.StreamDestroy(stream.stream);
 }
 
 void CudaDevice::ForgetRing(uint64_t ring) {
   for (auto it = streams_.begin(); it != streams_.end();) {
     auto here = it++;
-    if (here->first.ring != ring) continue;
-    Close(*here->second);
+    if (here->first.ring != ring || lost_) continue;
+    if (here->second->in_flight.empty()) {
+      Close(*here->second);
+    } else {
+      closing_.push_back(std::move(here->second));
+    }
     streams_.erase(here);
   }
 }
@@ -400,18 +449,22 @@ void CudaDevice::Lose(const absl::Status& status) {
   if (std::exchange(lost_, true)) return;
   Outcome outcome;
   outcome.code = CompletionCode::kContextLost;
-  outcome.reason = CompletionReason::kDevice;
-  outcome.actual = base::NumberOf(status, cuda::kResultNumber).value_or(0);
+  const std::optional<uint64_t> result = base::NumberOf(status, cuda::kResultNumber);
+  outcome.reason = result ? CompletionReason::kDevice : CompletionReason::kDropped;
+  outcome.actual = result.value_or(0);
   std::vector<std::string> running;  // the first of each stream: one of them is to blame
-  for (auto& [key, stream] : streams_) {
+  const auto lose = [&](Stream& stream) {
     outcome.index = 0;
-    if (!stream->in_flight.empty()) running.push_back(NameOf(stream->in_flight.front()));
-    for (Work& work : stream->in_flight) {
+    if (!stream.in_flight.empty()) running.push_back(NameOf(stream.in_flight.front()));
+    for (Work& work : stream.in_flight) {
       work.ticket.Finish(outcome);
       ++outcome.index;
+      lost_work_.push_back(std::move(work));
     }
-    stream->in_flight.clear();
-  }
+    stream.in_flight.clear();
+  };
+  for (auto& [key, stream] : streams_) lose(*stream);
+  for (const std::unique_ptr<Stream>& stream : closing_) lose(*stream);
   in_flight_ = 0;
   on_lost_(absl::Status(status.code(),
                         absl::StrCat(status.message(), "; running: ",

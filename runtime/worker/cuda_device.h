@@ -3,7 +3,9 @@
 // Every (ring, stream slot) has a stream of its own, with its own workspace. Completions are
 // host-polled: an event is recorded after each launch or copy and asked for in Poll(). After a
 // sticky error the context is lost: everything outstanding is answered CONTEXT_LOST through
-// on_lost, which ends the worker.
+// on_lost, which ends the worker. So is a device that does not end a launch long after its
+// deadline: nothing but the end of the process stops a kernel. The loop's thread never waits for
+// work.
 //
 // Device memory is allocated with the virtual memory API and exported as a POSIX descriptor, so
 // that a client maps the same pages; where a card cannot export, Allocate says so.
@@ -31,13 +33,16 @@ namespace fusiond::worker {
 class CudaDevice : public channel::Device {
  public:
   static constexpr size_t kMaxInFlight = 4096;  // a stream
+  // How long work may take beyond its deadline, once it is first of its stream, before the device
+  // counts as hung.
+  static constexpr absl::Duration kHungAfter = absl::Seconds(10);
 
   // Retains the primary context of the device named `uuid` and makes it current. NOT_FOUND lists
   // the UUIDs that are visible. `source` must outlive the device; `on_lost` is called once when the
   // context is lost.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(
       const cuda::Driver& driver, const std::string& uuid, ExecutableSource* source,
-      std::function<void(absl::Status)> on_lost);
+      std::function<void(absl::Status)> on_lost, absl::Duration hung_after = kHungAfter);
   ~CudaDevice() override;
 
   void Load(const base::Digest& digest, LoadCallback done) override;
@@ -56,6 +61,7 @@ class CudaDevice : public channel::Device {
     cuda::CUevent start = nullptr;
     cuda::CUevent end = nullptr;
     int64_t started_ns = 0;
+    uint64_t deadline_ns = 0;                            // 0: none
     const base::Digest* executable = nullptr;            // of a launch; kept by `keep`
     absl::InlinedVector<std::shared_ptr<void>, 8> keep;  // what the GPU may still touch
   };
@@ -63,23 +69,29 @@ class CudaDevice : public channel::Device {
     cuda::CUstream stream = nullptr;
     cuda::CUdeviceptr workspace = 0;
     uint64_t workspace_bytes = 0;
+    std::vector<cuda::CUdeviceptr> outgrown;  // workspaces that work in flight may use
     std::deque<Work> in_flight;
+    int64_t first_since_ns = 0;  // since when in_flight's first is that
   };
 
   CudaDevice(const cuda::Driver& driver, cuda::ProbedDevice device, ExecutableSource* source,
-             std::function<void(absl::Status)> on_lost);
+             std::function<void(absl::Status)> on_lost, absl::Duration hung_after);
   absl::StatusOr<Stream*> StreamFor(const channel::StreamKey& key);
   absl::Status ReserveWorkspace(Stream& stream, uint64_t bytes);
   absl::StatusOr<cuda::CUevent> TakeEvent();
   // Enqueues `enqueue` between two events; refuses when too much is in flight. `executable` is
   // null for a copy.
-  void Run(const channel::StreamKey& key, channel::Ticket ticket, const base::Digest* executable,
-           absl::InlinedVector<std::shared_ptr<void>, 8> keep,
+  void Run(const channel::StreamKey& key, channel::Ticket ticket, uint64_t deadline_ns,
+           const base::Digest* executable, absl::InlinedVector<std::shared_ptr<void>, 8> keep,
            const std::function<absl::Status(Stream&)>& enqueue);
   absl::Status Enqueue(Stream& stream, Work& work,
                        const std::function<absl::Status(Stream&)>& enqueue);
   static std::string NameOf(const Work& work);
   void Finish(Work& work);
+  // Finishes what has ended; false when the context is lost.
+  bool PollStream(Stream& stream);
+  bool IsHung(const Stream& stream) const;
+  void FreeOutgrown(Stream& stream);
   void Close(Stream& stream);
   // Answers the ticket, and declares the context lost where `status` says so.
   void Fail(channel::Ticket ticket, const absl::Status& status);
@@ -91,11 +103,14 @@ class CudaDevice : public channel::Device {
   const cuda::ProbedDevice device_;
   ExecutableSource* const source_;
   std::function<void(absl::Status)> on_lost_;
+  const int64_t hung_after_ns_;
   cuda::CUcontext context_ = nullptr;
   bool lost_ = false;
   size_t in_flight_ = 0;
   absl::flat_hash_map<channel::StreamKey, std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Stream>> closing_;  // of rings that are gone, until they are idle
   std::vector<cuda::CUevent> spare_events_;
+  std::vector<Work> lost_work_;  // answered; the device may still touch what it holds
 };
 
 }  // namespace fusiond::worker

@@ -102,7 +102,13 @@ absl::Status RunWorker(WorkerOptions options) {
     idle = loop->sessions() == 0;
   }));
   FUSIOND_RETURN_IF_ERROR(options.before_serving());
-  return loop->Run();
+  absl::Status ended = loop->Run();
+  if (absl::IsAborted(ended)) {
+    // The process ends now. Taking apart what a lost or hung device holds may never come to an end.
+    static_cast<void>(loop.release());
+    static_cast<void>(opened.device.release());
+  }
+  return ended;
 }
 
 }  // namespace fusiond::worker

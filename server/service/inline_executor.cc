@@ -73,6 +73,7 @@ class OneRun {
     command.executable = executable;
     command.tensors = tensors;
     command.extents = numbers;
+    command.deadline = call_.deadline;
     FUSIOND_RETURN_IF_ERROR(ring_->Launch(command));
     return WaitForOne();
   }
@@ -94,6 +95,7 @@ class OneRun {
     command.source = {from.handle, 0};
     command.destination = {to.handle, 0};
     command.bytes = bytes;
+    command.deadline = call_.deadline;
     FUSIOND_RETURN_IF_ERROR(ring_->Copy(command));
     return WaitForOne();
   }

@@ -295,5 +295,14 @@ TEST_F(CpuWorkerTest, F28_ClientsThatHangUpLeaveTheWorkerServing) {
   }
 }
 
+TEST_F(CpuWorkerTest, MoreMemoryThanTheMachineHasIsRefusedWithFigures) {
+  Connect();
+  EXPECT_THAT(
+      session_->Allocate(uint64_t{1} << 60, MemoryKind::kHost),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               ::testing::ContainsRegex("1152921504606846976 bytes needed, [0-9]+ free of [1-9]")));
+  EXPECT_THAT(session_->Allocate(4096, MemoryKind::kHost), IsOk());
+}
+
 }  // namespace
 }  // namespace fusiond::worker

@@ -3,9 +3,11 @@
 
 #include <sys/eventfd.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
+#include "runtime/base/clock.h"
 #include "runtime/channel/client_session.h"
 #include "runtime/channel/socket.h"
 #include "runtime/channel/supervisor_connection.h"
@@ -88,52 +90,79 @@ class FakeSource : public ExecutableSource {
 class CudaDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(auto pair, channel::SocketPair());
-    ASSERT_OK_AND_ASSIGN(
-        device_, CudaDevice::Create(gpu_.driver(), cuda::UuidToString({}), &source_,
-                                    [this](absl::Status why) { loop_->Lose(std::move(why)); }));
+    ASSERT_OK_AND_ASSIGN(device_, CudaDevice::Create(
+                                      gpu_.driver(), cuda::UuidToString({}), &source_,
+                                      [this](absl::Status why) { loop_->Lose(std::move(why)); },
+                                      absl::ZeroDuration()));
     ASSERT_OK_AND_ASSIGN(loop_, channel::WorkerLoop::Create(device_.get(), {}));
-    ASSERT_THAT(loop_->AddConnection(std::move(pair.second), {}), IsOk());
-    ASSERT_OK_AND_ASSIGN(const channel::ReceivedMessage opened,
-                         channel::ReceiveMessage(pair.first.get(), absl::Minutes(1)));
-    ASSERT_OK_AND_ASSIGN(const channel::OpenDeviceReply reply,
-                         channel::DecodeReply<channel::OpenDeviceReply>(opened));
-    session_ = std::make_unique<channel::ClientSession>(
+    session_ = Connect();
+    other_ = Connect();
+    thread_ = std::thread([this] { ended_ = loop_->Run(); });
+  }
+  // Before the loop runs.
+  std::unique_ptr<channel::ClientSession> Connect() {
+    auto pair = *channel::SocketPair();
+    EXPECT_THAT(loop_->AddConnection(std::move(pair.second), {}), IsOk());
+    const absl::StatusOr<channel::ReceivedMessage> opened =
+        channel::ReceiveMessage(pair.first.get(), absl::Minutes(1));
+    EXPECT_THAT(opened, IsOk());
+    const absl::StatusOr<channel::OpenDeviceReply> reply =
+        channel::DecodeReply<channel::OpenDeviceReply>(*opened);
+    EXPECT_THAT(reply, IsOk());
+    return std::make_unique<channel::ClientSession>(
         std::make_shared<channel::ClientConnection>(std::move(pair.first), absl::Minutes(1),
                                                     "the worker"),
-        channel::Negotiated(), reply);
-    thread_ = std::thread([this] { ended_ = loop_->Run(); });
+        channel::Negotiated(), *reply);
   }
   void TearDown() override {
     session_.reset();
+    other_.reset();
     loop_->Stop();
     thread_.join();
     loop_.reset();
   }
 
-  // Launches the sample once, and how that ended.
-  absl::Status LaunchOnce() {
-    FUSIOND_ASSIGN_OR_RETURN(auto ring, session_->OpenRing());
-    FUSIOND_ASSIGN_OR_RETURN(auto loaded, session_->Load(base::Sha256("sample")));
-    FUSIOND_ASSIGN_OR_RETURN(auto x, session_->Allocate(1 << 20, MemoryKind::kDevice));
+  // Launches the sample once; the ring that it is outstanding on.
+  absl::StatusOr<std::unique_ptr<channel::ClientRing>> Launch(
+      channel::ClientSession& session, absl::Duration deadline = absl::InfiniteDuration()) {
+    FUSIOND_ASSIGN_OR_RETURN(auto ring, session.OpenRing());
+    FUSIOND_ASSIGN_OR_RETURN(auto loaded, session.Load(base::Sha256("sample")));
+    FUSIOND_ASSIGN_OR_RETURN(auto x, session.Allocate(1 << 20, MemoryKind::kDevice));
     const channel::TensorArgument tensors[] = {{x.handle, 0}, {x.handle, 4096}};
     const int64_t extents[] = {4, 16, 0};
     channel::LaunchCommand command;
     command.executable = loaded.handle;
     command.tensors = tensors;
     command.extents = extents;
+    command.deadline = deadline;
     FUSIOND_RETURN_IF_ERROR(ring->Launch(command));
+    ring->Flush();
+    return ring;
+  }
+  // And how it ends.
+  absl::Status LaunchOnce(absl::Duration deadline = absl::InfiniteDuration()) {
+    FUSIOND_ASSIGN_OR_RETURN(auto ring, Launch(*session_, deadline));
     FUSIOND_RETURN_IF_ERROR(ring->Wait(absl::Minutes(1)));
     channel::CompletionEntry done;
     EXPECT_EQ(ring->Reap({&done, 1}), 1u);
     return ring->StatusOf(done);
   }
 
+  void GiveWorkspace() {
+    gpu_.table().MemAlloc = [](cuda::CUdeviceptr* address, size_t) {
+      return *address = 4096, cuda::kSuccess;
+    };
+    gpu_.table().MemFree = [](cuda::CUdeviceptr) { return cuda::kSuccess; };
+    gpu_.table().EventElapsedTime = [](float*, cuda::CUevent, cuda::CUevent) {
+      return cuda::kSuccess;
+    };
+  }
+
   FakeGpu gpu_;
   FakeSource source_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<channel::WorkerLoop> loop_;
-  std::unique_ptr<channel::ClientSession> session_;
+  std::unique_ptr<channel::ClientSession> session_, other_;
   std::thread thread_;
   absl::Status ended_;
 };
@@ -145,22 +174,12 @@ TEST_F(CudaDeviceTest, OutOfMemoryNamesNeedFreeAndTotalF45) {
   // The sample's workspace is 4096 bytes.
   EXPECT_THAT(LaunchOnce(), StatusIs(absl::StatusCode::kResourceExhausted,
                                      HasSubstr("4096 bytes needed, 3 MiB free of 8")));
-  gpu_.table().MemAlloc = [](cuda::CUdeviceptr* address, size_t) {
-    return *address = 4096, cuda::kSuccess;
-  };
-  gpu_.table().MemFree = [](cuda::CUdeviceptr) { return cuda::kSuccess; };
-  gpu_.table().EventElapsedTime = [](float*, cuda::CUevent, cuda::CUevent) {
-    return cuda::kSuccess;
-  };
-  gpu_.parameter_count = 0;
+  GiveWorkspace();
   EXPECT_THAT(LaunchOnce(), IsOk());  // the context stays
 }
 
 TEST_F(CudaDeviceTest, LostContextNamesDriversErrorAndExecutableF42) {
-  gpu_.table().MemAlloc = [](cuda::CUdeviceptr* address, size_t) {
-    return *address = 4096, cuda::kSuccess;
-  };
-  gpu_.table().MemFree = [](cuda::CUdeviceptr) { return cuda::kSuccess; };
+  GiveWorkspace();
   gpu_.table().EventQuery = [](cuda::CUevent) { return cuda::kIllegalAddress; };
   EXPECT_THAT(LaunchOnce(), StatusIs(absl::StatusCode::kAborted,
                                      AllOf(HasSubstr("CONTEXT_LOST: device error 700"),
@@ -171,6 +190,55 @@ TEST_F(CudaDeviceTest, LostContextNamesDriversErrorAndExecutableF42) {
       StatusIs(absl::StatusCode::kAborted,
                HasSubstr(absl::StrCat("running: executable ", base::Sha256("sample").Hex()))));
   thread_ = std::thread([] {});
+}
+
+// No call of CUDA stops a kernel: the process must end, and does.
+TEST_F(CudaDeviceTest, KernelThatNeverEndsEndsTheWorkerF44) {
+  GiveWorkspace();
+  gpu_.table().EventQuery = [](cuda::CUevent) { return cuda::kNotReady; };
+  ASSERT_OK_AND_ASSIGN(const auto waiting, Launch(*other_));
+  EXPECT_THAT(LaunchOnce(base::Clock::System().Now() + absl::Milliseconds(20)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_THAT(waiting->Wait(absl::Minutes(1)), IsOk());
+  channel::CompletionEntry done;
+  ASSERT_EQ(waiting->Reap({&done, 1}), 1u);
+  EXPECT_THAT(waiting->StatusOf(done), StatusIs(absl::StatusCode::kAborted));
+  thread_.join();
+  EXPECT_THAT(ended_,
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr(absl::StrCat("hung: executable ", base::Sha256("sample").Hex()))));
+  thread_ = std::thread([] {});
+}
+
+// A client that leaves with work in flight is waited for by nobody.
+TEST_F(CudaDeviceTest, WorkOfAClientThatLeftHoldsUpNoOtherF28) {
+  static std::atomic<bool> ready;
+  static std::atomic<int> early, destroyed;  // streams waited for before they were idle
+  ready = false;
+  early = destroyed = 0;
+  GiveWorkspace();
+  gpu_.table().EventQuery = [](cuda::CUevent) { return ready ? cuda::kSuccess : cuda::kNotReady; };
+  gpu_.table().StreamSynchronize = [](cuda::CUstream stream) {
+    early += stream != nullptr && !ready;
+    return cuda::kSuccess;
+  };
+  gpu_.table().StreamCreate = [](cuda::CUstream* stream, unsigned) {
+    return *stream = reinterpret_cast<cuda::CUstream>(1), cuda::kSuccess;
+  };
+  gpu_.table().StreamDestroy = [](cuda::CUstream) { return ++destroyed, cuda::kSuccess; };
+  {
+    ASSERT_OK_AND_ASSIGN(const auto ring, Launch(*session_));
+    // Answered only once the entry before it has been taken.
+    ASSERT_THAT(ring->Nop(7), IsOk());
+    ASSERT_THAT(ring->Wait(absl::Minutes(1)), IsOk());
+  }
+  session_.reset();
+  // The loop serves others, and has seen the end of the first by the time that it answers.
+  for (int i = 0; i < 3; ++i) ASSERT_THAT(other_->Load(base::Sha256("sample")), IsOk());
+  EXPECT_EQ(early, 0);
+  ready = true;
+  while (destroyed == 0) std::this_thread::yield();
+  EXPECT_EQ(early, 0);
 }
 
 }  // namespace
