@@ -64,9 +64,10 @@ cuda::CUmemAllocationProp DeviceMemory(cuda::CUdevice device) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
-    const Driver& driver, const std::string& uuid, ExecutableSource* source,
-    std::function<void(absl::Status)> on_lost, absl::Duration hung_after) {
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const Driver& driver,
+                                                               const std::string& uuid,
+                                                               ExecutableSource* source,
+                                                               CudaDeviceOptions options) {
   FUSIOND_ASSIGN_OR_RETURN(std::vector<cuda::ProbedDevice> devices, cuda::Probe(driver));
   auto found = std::find_if(devices.begin(), devices.end(),
                             [&](const cuda::ProbedDevice& d) { return d.uuid == uuid; });
@@ -77,8 +78,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
                       [](std::string* o, const cuda::ProbedDevice& d) { o->append(d.uuid); })));
   }
   if (!found->problem.empty()) return absl::FailedPreconditionError(found->problem);
-  auto device = std::unique_ptr<CudaDevice>(
-      new CudaDevice(driver, *found, source, std::move(on_lost), hung_after));
+  auto device =
+      std::unique_ptr<CudaDevice>(new CudaDevice(driver, *found, source, std::move(options)));
   FUSIOND_RETURN_IF_ERROR(driver.ToStatus(driver.PrimaryCtxRetain(&device->context_, found->device),
                                           "cuDevicePrimaryCtxRetain"));
   FUSIOND_RETURN_IF_ERROR(
@@ -87,12 +88,13 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(
 }
 
 CudaDevice::CudaDevice(const Driver& driver, cuda::ProbedDevice device, ExecutableSource* source,
-                       std::function<void(absl::Status)> on_lost, absl::Duration hung_after)
+                       CudaDeviceOptions options)
     : driver_(driver),
       device_(std::move(device)),
       source_(source),
-      on_lost_(std::move(on_lost)),
-      hung_after_ns_(absl::ToInt64Nanoseconds(hung_after)) {}
+      options_(std::move(options)),
+      hung_after_ns_(absl::ToInt64Nanoseconds(options_.hung_after)),
+      watch_(options_.stuck_after, options_.on_stuck) {}
 
 CudaDevice::~CudaDevice() {
   if (lost_) return;  // the process ends, and the driver may never come back
@@ -241,44 +243,52 @@ absl::StatusOr<cuda::CUevent> CudaDevice::TakeEvent() {
   return event;
 }
 
-absl::Status CudaDevice::Enqueue(Stream& stream, Work& work,
-                                 const std::function<absl::Status(Stream&)>& enqueue) {
+absl::Status CudaDevice::TakeEvents(Work& work) {
   FUSIOND_ASSIGN_OR_RETURN(work.start, TakeEvent());
-  FUSIOND_ASSIGN_OR_RETURN(work.end, TakeEvent());
-  FUSIOND_RETURN_IF_ERROR(
-      driver_.ToStatus(driver_.EventRecord(work.start, stream.stream), "cuEventRecord"));
-  FUSIOND_RETURN_IF_ERROR(enqueue(stream));
-  return driver_.ToStatus(driver_.EventRecord(work.end, stream.stream), "cuEventRecord");
+  absl::StatusOr<cuda::CUevent> end = TakeEvent();
+  if (end.ok()) {
+    work.end = *end;
+  } else {
+    spare_events_.push_back(work.start);
+  }
+  return end.status();
 }
 
 void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket, uint64_t deadline_ns,
                      const base::Digest* executable,
                      absl::InlinedVector<std::shared_ptr<void>, 8> keep,
                      const std::function<absl::Status(Stream&)>& enqueue) {
-  absl::StatusOr<Stream*> stream = StreamFor(key);
-  if (!stream.ok()) return Fail(std::move(ticket), stream.status());
-  if ((*stream)->in_flight.size() >= kMaxInFlight) {
+  absl::StatusOr<Stream*> found = StreamFor(key);
+  if (!found.ok()) return Fail(std::move(ticket), found.status());
+  Stream& stream = **found;
+  if (stream.in_flight.size() >= kMaxInFlight) {
     Outcome full;
     full.code = CompletionCode::kResourceExhausted;
     full.reason = CompletionReason::kQueue;
     full.limit = kMaxInFlight;
-    full.actual = (*stream)->in_flight.size() + 1;
+    full.actual = stream.in_flight.size() + 1;
     return ticket.Finish(full);
   }
-  Work work{std::move(ticket), nullptr, nullptr, NowNs(), deadline_ns, executable, std::move(keep)};
-  absl::Status status = Enqueue(**stream, work, enqueue);
-  if (!status.ok()) {
-    // What was enqueued before the failure may still run; keep its memory until the stream is idle.
-    if (!cuda::IsContextLost(driver_.StreamSynchronize((*stream)->stream))) {
-      for (cuda::CUevent event : {work.start, work.end}) {
-        if (event != nullptr) spare_events_.push_back(event);
-      }
-    }
-    return Fail(std::move(work.ticket), status);
+  Work work{std::move(ticket), nullptr,    nullptr,         NowNs(),
+            deadline_ns,       executable, std::move(keep), {}};
+  absl::Status status = TakeEvents(work);
+  if (!status.ok()) return Fail(std::move(work.ticket), status);
+  status = driver_.ToStatus(driver_.EventRecord(work.start, stream.stream), "cuEventRecord");
+  if (status.ok()) status = enqueue(stream);
+  if (!status.ok()) work.failure = OutcomeFromStatus(driver_.WithMemory(status, 0));
+  // After a failure too: what was enqueued before it may still run, and holds its memory until the
+  // stream has come here.
+  const absl::Status marked =
+      driver_.ToStatus(driver_.EventRecord(work.end, stream.stream), "cuEventRecord");
+  if (absl::IsAborted(status) || !marked.ok()) {
+    Fail(std::move(work.ticket), status.ok() ? marked : status);
+    held_.push_back(std::move(work));
+    return;
   }
   ++in_flight_;
-  if ((*stream)->in_flight.empty()) (*stream)->first_since_ns = work.started_ns;
-  (*stream)->in_flight.push_back(std::move(work));
+  if (stream.in_flight.empty()) stream.first_since_ns = work.started_ns;
+  stream.in_flight.push_back(std::move(work));
+  watch_.Expect(std::min(watch_.expected_ns(), HungAt(stream)));
 }
 
 void CudaDevice::Launch(const channel::LaunchRequest& request, channel::Ticket ticket) {
@@ -345,11 +355,11 @@ std::string CudaDevice::NameOf(const Work& work) {
 }
 
 void CudaDevice::Finish(Work& work) {
-  Outcome outcome;
+  Outcome outcome = work.failure;
   outcome.queue_ns =
       static_cast<uint64_t>(std::max<int64_t>(0, work.started_ns - work.ticket.taken_ns()));
   float ms = 0;
-  if (driver_.EventElapsedTime(&ms, work.start, work.end) == cuda::kSuccess) {
+  if (outcome.ok() && driver_.EventElapsedTime(&ms, work.start, work.end) == cuda::kSuccess) {
     outcome.device_ns = static_cast<uint64_t>(ms * 1e6f);
   }
   work.ticket.Finish(outcome);
@@ -368,6 +378,10 @@ absl::Duration CudaDevice::Poll() {
     Close(*closing_[i]);
     closing_.erase(closing_.begin() + static_cast<ptrdiff_t>(i));
   }
+  int64_t hung_at_ns = HangWatch::kNever;
+  for (const auto& [key, stream] : streams_) hung_at_ns = std::min(hung_at_ns, HungAt(*stream));
+  for (const auto& stream : closing_) hung_at_ns = std::min(hung_at_ns, HungAt(*stream));
+  watch_.Expect(hung_at_ns);
   return in_flight_ == 0 ? absl::InfiniteDuration() : kPollAgain;
 }
 
@@ -375,7 +389,9 @@ bool CudaDevice::PollStream(Stream& stream) {
   while (!stream.in_flight.empty()) {
     Work& work = stream.in_flight.front();
     const cuda::CUresult result = driver_.EventQuery(work.end);
-    if (result == cuda::kNotReady && !IsHung(stream)) return true;
+    const int64_t hung_at_ns = HungAt(stream);
+    if (result == cuda::kNotReady && (hung_at_ns == HangWatch::kNever || NowNs() <= hung_at_ns))
+      return true;
     if (result == cuda::kNotReady) {
       const std::string text = absl::StrCat("hung: ", NameOf(work), " did not end ",
                                             absl::FormatDuration(absl::Nanoseconds(hung_after_ns_)),
@@ -386,7 +402,7 @@ bool CudaDevice::PollStream(Stream& stream) {
       outcome.limit = work.deadline_ns;
       outcome.actual = static_cast<uint64_t>(NowNs());
       work.ticket.Finish(outcome);
-      lost_work_.push_back(std::move(work));
+      held_.push_back(std::move(work));
       stream.in_flight.pop_front();
       Lose(absl::AbortedError(text));
       return false;
@@ -404,12 +420,14 @@ bool CudaDevice::PollStream(Stream& stream) {
   return true;
 }
 
-// Requires: work in flight, and the first not ready.
-bool CudaDevice::IsHung(const Stream& stream) const {
-  const uint64_t deadline_ns = stream.in_flight.front().deadline_ns;
-  return deadline_ns != 0 &&
-         NowNs() >
-             std::max(static_cast<int64_t>(deadline_ns), stream.first_since_ns) + hung_after_ns_;
+int64_t CudaDevice::HungAt(const Stream& stream) const {
+  if (stream.in_flight.empty() || stream.in_flight.front().deadline_ns == 0)
+    return HangWatch::kNever;
+  // A client may write any deadline.
+  const uint64_t from =
+      std::max(stream.in_flight.front().deadline_ns, static_cast<uint64_t>(stream.first_since_ns));
+  const auto latest = static_cast<uint64_t>(HangWatch::kNever - hung_after_ns_);
+  return from >= latest ? HangWatch::kNever : static_cast<int64_t>(from) + hung_after_ns_;
 }
 
 void CudaDevice::FreeOutgrown(Stream& stream) {
@@ -447,6 +465,7 @@ void CudaDevice::Fail(channel::Ticket ticket, const absl::Status& status) {
 
 void CudaDevice::Lose(const absl::Status& status) {
   if (std::exchange(lost_, true)) return;
+  watch_.Expect(HangWatch::kNever);
   Outcome outcome;
   outcome.code = CompletionCode::kContextLost;
   const std::optional<uint64_t> result = base::NumberOf(status, cuda::kResultNumber);
@@ -459,16 +478,16 @@ void CudaDevice::Lose(const absl::Status& status) {
     for (Work& work : stream.in_flight) {
       work.ticket.Finish(outcome);
       ++outcome.index;
-      lost_work_.push_back(std::move(work));
+      held_.push_back(std::move(work));
     }
     stream.in_flight.clear();
   };
   for (auto& [key, stream] : streams_) lose(*stream);
   for (const std::unique_ptr<Stream>& stream : closing_) lose(*stream);
   in_flight_ = 0;
-  on_lost_(absl::Status(status.code(),
-                        absl::StrCat(status.message(), "; running: ",
-                                     running.empty() ? "nothing" : absl::StrJoin(running, ", "))));
+  options_.on_lost(absl::Status(
+      status.code(), absl::StrCat(status.message(), "; running: ",
+                                  running.empty() ? "nothing" : absl::StrJoin(running, ", "))));
 }
 
 }  // namespace fusiond::worker

@@ -4,8 +4,8 @@
 // host-polled: an event is recorded after each launch or copy and asked for in Poll(). After a
 // sticky error the context is lost: everything outstanding is answered CONTEXT_LOST through
 // on_lost, which ends the worker. So is a device that does not end a launch long after its
-// deadline: nothing but the end of the process stops a kernel. The loop's thread never waits for
-// work.
+// deadline: nothing but the end of the process stops a kernel. The loop's thread does not wait for
+// work of its own accord; where the driver makes it wait for a hung device, HangWatch notices.
 //
 // Device memory is allocated with the virtual memory API and exported as a POSIX descriptor, so
 // that a client maps the same pages; where a card cannot export, Allocate says so.
@@ -26,23 +26,32 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/probe.h"
 #include "runtime/worker/executable_source.h"
+#include "runtime/worker/hang_watch.h"
 #include "runtime/worker/launch_binding.h"
 
 namespace fusiond::worker {
 
+struct CudaDeviceOptions {
+  // Called once when the context is lost, on the loop's thread.
+  std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};
+  // Called on another thread when the device hangs and the loop with it: the process must end.
+  std::function<void()> on_stuck = [] {};
+  // How long work may take beyond its deadline, once it is first of its stream, before the device
+  // counts as hung; and how much longer before the loop does.
+  absl::Duration hung_after = absl::Seconds(10);
+  absl::Duration stuck_after = absl::Seconds(10);
+};
+
 class CudaDevice : public channel::Device {
  public:
   static constexpr size_t kMaxInFlight = 4096;  // a stream
-  // How long work may take beyond its deadline, once it is first of its stream, before the device
-  // counts as hung.
-  static constexpr absl::Duration kHungAfter = absl::Seconds(10);
 
   // Retains the primary context of the device named `uuid` and makes it current. NOT_FOUND lists
-  // the UUIDs that are visible. `source` must outlive the device; `on_lost` is called once when the
-  // context is lost.
-  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(
-      const cuda::Driver& driver, const std::string& uuid, ExecutableSource* source,
-      std::function<void(absl::Status)> on_lost, absl::Duration hung_after = kHungAfter);
+  // the UUIDs that are visible. `source` must outlive the device.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(const cuda::Driver& driver,
+                                                            const std::string& uuid,
+                                                            ExecutableSource* source,
+                                                            CudaDeviceOptions options);
   ~CudaDevice() override;
 
   void Load(const base::Digest& digest, LoadCallback done) override;
@@ -64,6 +73,7 @@ class CudaDevice : public channel::Device {
     uint64_t deadline_ns = 0;                            // 0: none
     const base::Digest* executable = nullptr;            // of a launch; kept by `keep`
     absl::InlinedVector<std::shared_ptr<void>, 8> keep;  // what the GPU may still touch
+    channel::Outcome failure;                            // where not all of it was enqueued
   };
   struct Stream {
     cuda::CUstream stream = nullptr;
@@ -75,22 +85,22 @@ class CudaDevice : public channel::Device {
   };
 
   CudaDevice(const cuda::Driver& driver, cuda::ProbedDevice device, ExecutableSource* source,
-             std::function<void(absl::Status)> on_lost, absl::Duration hung_after);
+             CudaDeviceOptions options);
   absl::StatusOr<Stream*> StreamFor(const channel::StreamKey& key);
   absl::Status ReserveWorkspace(Stream& stream, uint64_t bytes);
   absl::StatusOr<cuda::CUevent> TakeEvent();
+  absl::Status TakeEvents(Work& work);
   // Enqueues `enqueue` between two events; refuses when too much is in flight. `executable` is
   // null for a copy.
   void Run(const channel::StreamKey& key, channel::Ticket ticket, uint64_t deadline_ns,
            const base::Digest* executable, absl::InlinedVector<std::shared_ptr<void>, 8> keep,
            const std::function<absl::Status(Stream&)>& enqueue);
-  absl::Status Enqueue(Stream& stream, Work& work,
-                       const std::function<absl::Status(Stream&)>& enqueue);
   static std::string NameOf(const Work& work);
   void Finish(Work& work);
   // Finishes what has ended; false when the context is lost.
   bool PollStream(Stream& stream);
-  bool IsHung(const Stream& stream) const;
+  // From when on the device counts as hung if the first of `stream` has not ended.
+  int64_t HungAt(const Stream& stream) const;
   void FreeOutgrown(Stream& stream);
   void Close(Stream& stream);
   // Answers the ticket, and declares the context lost where `status` says so.
@@ -102,7 +112,7 @@ class CudaDevice : public channel::Device {
   const cuda::Driver& driver_;
   const cuda::ProbedDevice device_;
   ExecutableSource* const source_;
-  std::function<void(absl::Status)> on_lost_;
+  const CudaDeviceOptions options_;
   const int64_t hung_after_ns_;
   cuda::CUcontext context_ = nullptr;
   bool lost_ = false;
@@ -110,7 +120,8 @@ class CudaDevice : public channel::Device {
   absl::flat_hash_map<channel::StreamKey, std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Stream>> closing_;  // of rings that are gone, until they are idle
   std::vector<cuda::CUevent> spare_events_;
-  std::vector<Work> lost_work_;  // answered; the device may still touch what it holds
+  std::vector<Work> held_;  // answered, but the device may touch what it holds to the end
+  HangWatch watch_;
 };
 
 }  // namespace fusiond::worker

@@ -37,7 +37,7 @@ struct OpenedDevice {
 };
 
 absl::StatusOr<OpenedDevice> OpenDevice(const WorkerOptions& options, ExecutableSource* source,
-                                        std::function<void(absl::Status)> on_lost) {
+                                        CudaDeviceOptions cuda_options) {
   OpenedDevice opened;
   if (options.device == "cpu") {
     FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<CpuDevice> cpu, CpuDevice::Create(source));
@@ -48,8 +48,8 @@ absl::StatusOr<OpenedDevice> OpenDevice(const WorkerOptions& options, Executable
   // Lazy loading would load code at a first launch, behind whatever the GPU is doing.
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   FUSIOND_ASSIGN_OR_RETURN(const cuda::Driver* driver, cuda::Driver::Open(options.driver_path));
-  FUSIOND_ASSIGN_OR_RETURN(opened.device,
-                           CudaDevice::Create(*driver, options.device, source, std::move(on_lost)));
+  FUSIOND_ASSIGN_OR_RETURN(
+      opened.device, CudaDevice::Create(*driver, options.device, source, std::move(cuda_options)));
   return opened;
 }
 
@@ -58,10 +58,18 @@ absl::StatusOr<OpenedDevice> OpenDevice(const WorkerOptions& options, Executable
 absl::Status RunWorker(WorkerOptions options) {
   SupervisorSource source(std::move(options.fetch_socket));
   channel::WorkerLoop* loop_for_loss = nullptr;
-  FUSIOND_ASSIGN_OR_RETURN(OpenedDevice opened, OpenDevice(options, &source, [&](absl::Status why) {
-                             options.log("error", absl::StrCat("context lost: ", why.message()));
-                             loop_for_loss->Lose(std::move(why));
-                           }));
+  CudaDeviceOptions cuda_options;
+  cuda_options.on_lost = [&](absl::Status why) {
+    options.log("error", absl::StrCat("context lost: ", why.message()));
+    loop_for_loss->Lose(std::move(why));
+  };
+  cuda_options.on_stuck = [&] {
+    options.log("error",
+                "hung: a launch did not end after its deadline, nor does the driver return");
+    ::_exit(EXIT_FAILURE);
+  };
+  FUSIOND_ASSIGN_OR_RETURN(OpenedDevice opened,
+                           OpenDevice(options, &source, std::move(cuda_options)));
   channel::WorkerLoopOptions loop_options;
   loop_options.on_session_end = [&](const absl::Status& why) {
     if (why.ok()) return options.log("debug", "session ended");
@@ -103,8 +111,8 @@ absl::Status RunWorker(WorkerOptions options) {
   }));
   FUSIOND_RETURN_IF_ERROR(options.before_serving());
   absl::Status ended = loop->Run();
-  if (absl::IsAborted(ended)) {
-    // The process ends now. Taking apart what a lost or hung device holds may never come to an end.
+  if (opened.cpu == nullptr) {
+    // The process ends now. Taking apart what a GPU works on waits for it, which may be for ever.
     static_cast<void>(loop.release());
     static_cast<void>(opened.device.release());
   }

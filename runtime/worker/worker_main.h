@@ -31,7 +31,8 @@ struct WorkerOptions {
 
 // Serves until the supervisor hangs up, the worker has been idle, it was drained (all OK), or the
 // context is lost (ABORTED). Call before any CUDA call in the process; CUDA_MODULE_LOADING is set
-// to EAGER here.
+// to EAGER here. After a GPU the process must end: what the device holds is not taken apart. Where
+// the driver does not return from a hung device, this ends the process itself.
 absl::Status RunWorker(WorkerOptions options);
 
 }  // namespace fusiond::worker

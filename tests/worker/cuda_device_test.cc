@@ -90,15 +90,26 @@ class FakeSource : public ExecutableSource {
 class CudaDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(device_, CudaDevice::Create(
-                                      gpu_.driver(), cuda::UuidToString({}), &source_,
-                                      [this](absl::Status why) { loop_->Lose(std::move(why)); },
-                                      absl::ZeroDuration()));
+    CudaDeviceOptions options;
+    options.on_lost = [this](absl::Status why) { loop_->Lose(std::move(why)); };
+    options.on_stuck = [] { stuck() = true; };
+    options.hung_after = absl::Milliseconds(1);
+    options.stuck_after = stuck_after();
+    stuck() = false;
+    ASSERT_OK_AND_ASSIGN(device_, CudaDevice::Create(gpu_.driver(), cuda::UuidToString({}),
+                                                     &source_, std::move(options)));
     ASSERT_OK_AND_ASSIGN(loop_, channel::WorkerLoop::Create(device_.get(), {}));
     session_ = Connect();
     other_ = Connect();
     thread_ = std::thread([this] { ended_ = loop_->Run(); });
   }
+  virtual absl::Duration stuck_after() const { return absl::InfiniteDuration(); }
+  static std::atomic<bool>& stuck() {
+    static std::atomic<bool> is;
+    return is;
+  }
+  // A deadline that has not passed when the worker takes the launch.
+  static absl::Duration Soon() { return base::Clock::System().Now() + absl::Milliseconds(300); }
   // Before the loop runs.
   std::unique_ptr<channel::ClientSession> Connect() {
     auto pair = *channel::SocketPair();
@@ -197,8 +208,7 @@ TEST_F(CudaDeviceTest, KernelThatNeverEndsEndsTheWorkerF44) {
   GiveWorkspace();
   gpu_.table().EventQuery = [](cuda::CUevent) { return cuda::kNotReady; };
   ASSERT_OK_AND_ASSIGN(const auto waiting, Launch(*other_));
-  EXPECT_THAT(LaunchOnce(base::Clock::System().Now() + absl::Milliseconds(20)),
-              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(LaunchOnce(Soon()), StatusIs(absl::StatusCode::kDeadlineExceeded));
   ASSERT_THAT(waiting->Wait(absl::Minutes(1)), IsOk());
   channel::CompletionEntry done;
   ASSERT_EQ(waiting->Reap({&done, 1}), 1u);
@@ -208,6 +218,72 @@ TEST_F(CudaDeviceTest, KernelThatNeverEndsEndsTheWorkerF44) {
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr(absl::StrCat("hung: executable ", base::Sha256("sample").Hex()))));
   thread_ = std::thread([] {});
+}
+
+// The deadline is a client's word; no sum with it may overflow.
+TEST_F(CudaDeviceTest, LastDeadlineThereIsMarksNoDeviceAsHungF44) {
+  static std::atomic<bool> ready;
+  static std::atomic<int> asked;
+  ready = false;
+  asked = 0;
+  GiveWorkspace();
+  gpu_.table().EventQuery = [](cuda::CUevent) {
+    return ++asked, ready ? cuda::kSuccess : cuda::kNotReady;
+  };
+  ASSERT_OK_AND_ASSIGN(const auto ring, Launch(*session_, absl::Hours(1e9)));
+  while (asked < 100) std::this_thread::yield();
+  ready = true;
+  ASSERT_THAT(ring->Wait(absl::Minutes(1)), IsOk());
+  channel::CompletionEntry done;
+  ASSERT_EQ(ring->Reap({&done, 1}), 1u);
+  EXPECT_THAT(ring->StatusOf(done), IsOk());
+}
+
+class StuckCudaDeviceTest : public CudaDeviceTest {
+ protected:
+  absl::Duration stuck_after() const override { return absl::Milliseconds(1); }
+};
+
+// The loop notices nothing while the driver does not return.
+TEST_F(StuckCudaDeviceTest, HungDeviceIsNoticedWhileTheLoopIsInTheDriverF44) {
+  GiveWorkspace();
+  gpu_.table().EventQuery = [](cuda::CUevent) {
+    while (!stuck()) std::this_thread::yield();
+    return cuda::kNotReady;
+  };
+  EXPECT_THAT(LaunchOnce(Soon()), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_TRUE(stuck());
+}
+
+// What comes behind work in flight and fails is answered in its turn; nobody waits for that turn.
+TEST_F(CudaDeviceTest, LaunchThatFailsBehindALongOneHoldsUpNoOtherF45) {
+  static std::atomic<bool> ready;
+  static std::atomic<int> early;
+  ready = false;
+  early = 0;
+  GiveWorkspace();
+  gpu_.table().EventQuery = [](cuda::CUevent) { return ready ? cuda::kSuccess : cuda::kNotReady; };
+  gpu_.table().StreamSynchronize = [](cuda::CUstream stream) {
+    early += stream != nullptr && !ready;
+    return cuda::kSuccess;
+  };
+  gpu_.table().StreamCreate = [](cuda::CUstream* stream, unsigned) {
+    return *stream = reinterpret_cast<cuda::CUstream>(1), cuda::kSuccess;
+  };
+  ASSERT_OK_AND_ASSIGN(const auto first, Launch(*session_));
+  ASSERT_THAT(first->Nop(7), IsOk());  // answered once the launch has been taken
+  ASSERT_THAT(first->Wait(absl::Minutes(1)), IsOk());
+  gpu_.launch_result = cuda::kOutOfMemory;
+  ASSERT_OK_AND_ASSIGN(const auto second, Launch(*session_));
+  ASSERT_THAT(other_->Load(base::Sha256("sample")), IsOk());  // the loop serves others
+  EXPECT_EQ(early, 0);
+  ready = true;
+  ASSERT_THAT(second->Wait(absl::Minutes(1)), IsOk());
+  channel::CompletionEntry done;
+  ASSERT_EQ(second->Reap({&done, 1}), 1u);
+  EXPECT_THAT(second->StatusOf(done),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("3 MiB free of 8")));
+  EXPECT_EQ(early, 0);
 }
 
 // A client that leaves with work in flight is waited for by nobody.
