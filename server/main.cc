@@ -31,6 +31,7 @@
 #include "server/lifecycle/systemd.h"
 #include "server/log.h"
 #include "server/pool/compile_role.h"
+#include "server/pool/host_limits.h"
 #include "server/process/child_process.h"
 #include "server/process/harden.h"
 #include "server/process/seccomp.h"
@@ -113,6 +114,7 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
   options.device = device;
   options.driver_path = driver;
   options.adopt_socket.reset(kChildSocket);
+  options.host_memory_bytes = ReadHostLimits("").memory_bytes;
   options.log = [who](const std::string& level, const std::string& line) {
     Log(level, who + line);
   };

@@ -1,6 +1,7 @@
 #include "runtime/base/file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,9 +31,14 @@ absl::Status ErrnoStatus(int error, absl::string_view what) {
       return absl::PermissionDeniedError(text);
     case ENAMETOOLONG:
       return absl::InvalidArgumentError(text);
+    case EMFILE: {
+      struct rlimit limit;
+      if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        absl::StrAppend(&text, "; this process may have ", limit.rlim_cur);
+      return absl::ResourceExhaustedError(text);
+    }
     case ENOSPC:
     case EDQUOT:
-    case EMFILE:
     case ENFILE:
     case ENOMEM:
       return absl::ResourceExhaustedError(text);

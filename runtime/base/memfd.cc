@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/status_numbers.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -19,6 +21,15 @@ namespace fusiond::base {
 namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+// Without pages left: what was wanted and what the machine has.
+absl::Status OutOfPages(int error, const std::string& name, size_t size) {
+  const absl::Status status = ErrnoStatus(error, absl::StrCat("shared memory for ", name));
+  struct sysinfo info;
+  if (!absl::IsResourceExhausted(status) || ::sysinfo(&info) != 0) return status;
+  return WithMemoryNeed(status, {size, uint64_t{info.totalram} * info.mem_unit,
+                                 uint64_t{info.freeram} * info.mem_unit});
+}
 
 absl::StatusOr<UniqueFd> CreateMemfd(const std::string& name, size_t size) {
   // MFD_NOEXEC_SEAL needs Linux 6.3; older kernels answer EINVAL.
@@ -31,8 +42,7 @@ absl::StatusOr<UniqueFd> CreateMemfd(const std::string& name, size_t size) {
     return ErrnoStatus(errno, absl::StrCat("resize ", name, " to ", size, " bytes"));
   }
   if (size > 0 && ::fallocate(fd.get(), 0, 0, static_cast<off_t>(size)) != 0) {
-    return ErrnoStatus(errno,
-                       absl::StrCat("allocate ", size, " bytes of shared memory for ", name));
+    return OutOfPages(errno, name, size);
   }
   return fd;
 }

@@ -62,7 +62,7 @@ std::string MemoryText(const CompletionEntry& completion) {
   if (completion.limit == 0) return "";
   return absl::StrCat(
       ": ", completion.actual == 0 ? "" : absl::StrCat(completion.actual, " bytes needed, "),
-      completion.index, " MiB free of ", completion.limit >> 20);
+      completion.index, " MiB free of ", completion.limit >> 20, " MiB");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class SlotTable {
   absl::Status CheckRoom() const {
     if (used_ < max_objects_) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        absl::StrCat(what_, ": the limit of ", max_objects_, " a session is reached"));
+        absl::StrCat(what_, " of a session: limit is ", max_objects_, ", are ", used_ + 1));
   }
 
   absl::StatusOr<Handle> Insert(T object) {

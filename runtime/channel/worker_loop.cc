@@ -75,8 +75,8 @@ absl::Status WorkerLoop::AddConnection(base::UniqueFd connection, const Negotiat
   if (state_ != WorkerState::kServing) {
     admitted = absl::UnavailableError("the worker is draining");
   } else if (sessions_.size() >= options_.max_sessions) {
-    admitted = absl::ResourceExhaustedError(
-        absl::StrCat("sessions: the limit of ", options_.max_sessions, " is reached"));
+    admitted = absl::ResourceExhaustedError(absl::StrCat(
+        "sessions of a worker: limit is ", options_.max_sessions, ", are ", sessions_.size() + 1));
   }
   if (!admitted.ok()) {
     // Best effort: the client sees the hang-up in any case.

@@ -109,8 +109,8 @@ absl::Status WorkerSession::OnOpenRing(const ReceivedMessage& message) {
     FUSIOND_RETURN_IF_ERROR(CheckOpen());
     FUSIOND_RETURN_IF_ERROR(CheckGeometry(geometry));
     if (rings_.size() >= limits_.max_rings) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("rings: the limit of ", limits_.max_rings, " a session is reached"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "rings of a session: limit is ", limits_.max_rings, ", are ", rings_.size() + 1));
     }
     const uint64_t bytes = RegionABytes(geometry) + RegionBBytes(geometry);
     if (ring_bytes_ + bytes > limits_.max_ring_bytes) {

@@ -1,37 +1,35 @@
 #include "runtime/worker/buffers.h"
 
-#include <sys/sysinfo.h>
-
 #include <utility>
 
 #include "runtime/base/status_macros.h"
-#include "runtime/base/status_numbers.h"
 
 namespace fusiond::worker {
 
-HostMemory GetHostMemory() {
-  struct sysinfo info;
-  if (::sysinfo(&info) != 0) return {};
-  return {uint64_t{info.totalram} * info.mem_unit, uint64_t{info.freeram} * info.mem_unit};
-}
+namespace {
 
-absl::StatusOr<channel::AllocatedBuffer> AllocateHost(uint64_t bytes) {
-  const HostMemory host = GetHostMemory();
-  const auto with_need = [&](const absl::Status& status) {
-    return absl::IsResourceExhausted(status)
-               ? base::WithMemoryNeed(status, {bytes, host.total_bytes, host.free_bytes})
-               : status;
-  };
-  // Asked for anyway, it would be given page by page until the kernel kills somebody.
-  if (host.total_bytes > 0 && bytes > host.total_bytes)
-    return with_need(absl::ResourceExhaustedError("host memory"));
-  absl::StatusOr<base::SharedMemory> created = base::CreatePeerWritable("fusiond-buffer", bytes);
-  if (!created.ok()) return with_need(created.status());
-  base::SharedMemory memory = *std::move(created);
+class TakenHostBuffer : public HostBuffer {
+ public:
+  TakenHostBuffer(HostMemory& memory, base::Mapping mapping, uint64_t bytes)
+      : HostBuffer(std::move(mapping), bytes), memory_(memory) {
+    memory_.Take(bytes);
+  }
+  ~TakenHostBuffer() override { memory_.Give(bytes()); }
+
+ private:
+  HostMemory& memory_;
+};
+
+}  // namespace
+
+absl::StatusOr<channel::AllocatedBuffer> AllocateHost(HostMemory& memory, uint64_t bytes) {
+  FUSIOND_RETURN_IF_ERROR(memory.CheckRoom("host memory", bytes));
+  FUSIOND_ASSIGN_OR_RETURN(base::SharedMemory shared,
+                           base::CreatePeerWritable("fusiond-buffer", bytes));
   channel::AllocatedBuffer allocated;
-  allocated.buffer = std::make_shared<HostBuffer>(std::move(memory.mapping), bytes);
+  allocated.buffer = std::make_shared<TakenHostBuffer>(memory, std::move(shared.mapping), bytes);
   allocated.kind = channel::MemoryKind::kHost;
-  allocated.fd = std::move(memory.fd);
+  allocated.fd = std::move(shared.fd);
   return allocated;
 }
 

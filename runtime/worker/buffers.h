@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/base/memfd.h"
 #include "runtime/channel/device.h"
+#include "runtime/worker/host_memory.h"
 
 namespace fusiond::worker {
 
@@ -21,16 +22,9 @@ class HostBuffer : public channel::SessionBuffer {
   const base::Mapping mapping_;
 };
 
-// Of this machine; zero where the system does not say.
-struct HostMemory {
-  uint64_t total_bytes = 0;
-  uint64_t free_bytes = 0;
-};
-HostMemory GetHostMemory();
-
-// Zeroed, sealed against resizing, pages allocated. RESOURCE_EXHAUSTED, with what is there and what
-// is free, when shared memory is full or the machine has less.
-absl::StatusOr<channel::AllocatedBuffer> AllocateHost(uint64_t bytes);
+// Zeroed, sealed against resizing, pages allocated; taken from `memory`, which is given it back
+// with the buffer. RESOURCE_EXHAUSTED, with limit and what is free.
+absl::StatusOr<channel::AllocatedBuffer> AllocateHost(HostMemory& memory, uint64_t bytes);
 // Maps a client's memfd, whose seals and size the session has checked.
 absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> ImportHost(base::UniqueFd fd,
                                                                    uint64_t bytes);

@@ -28,12 +28,24 @@ using channel::CompletionReason;
 using channel::MemoryKind;
 using channel::Outcome;
 
-// Live values of one evaluation: this, or half of a smaller machine.
-constexpr int64_t kMaxEvaluationBytes = int64_t{8} << 30;
+// Live values of one evaluation: this, or half of a smaller machine, or what is free.
+constexpr uint64_t kMaxEvaluationBytes = uint64_t{8} << 30;
+// As good as any larger number.
+constexpr unsigned __int128 kManyBytes = uint64_t{1} << 62;
 
-int64_t EvaluationBytes() {
-  const auto half = static_cast<int64_t>(GetHostMemory().total_bytes / 2);
-  return half > 0 ? std::min(half, kMaxEvaluationBytes) : kMaxEvaluationBytes;
+uint64_t NowNs() { return static_cast<uint64_t>(base::MonotonicNanos()); }
+
+bool HasPassed(uint64_t deadline_ns, uint64_t now_ns) {
+  return deadline_ns != 0 && now_ns >= deadline_ns;
+}
+
+Outcome DeadlinePassed(uint64_t deadline_ns, uint64_t now_ns) {
+  Outcome outcome;
+  outcome.code = CompletionCode::kDeadlineExceeded;
+  outcome.reason = CompletionReason::kDeadline;
+  outcome.limit = deadline_ns;
+  outcome.actual = now_ns;
+  return outcome;
 }
 
 class CpuExecutable : public channel::SessionExecutable {
@@ -111,28 +123,29 @@ absl::StatusOr<std::shared_ptr<channel::SessionExecutable>> MakeExecutable(
       std::move(executable), std::move(graph), double_precision, shape));
 }
 
-// Values are evaluated as doubles and 64-bit integers. An expanded input has many elements and few
-// bytes, so that its buffer does not bound them.
-absl::Status CheckEvaluationBytes(const BoundLaunch& bound) {
-  constexpr unsigned __int128 kMany = uint64_t{1} << 62;
+// Inputs are read whole, 8 bytes an element, however small the buffer that an expanded one lies in.
+absl::Status CheckInputsFit(const BoundLaunch& bound, uint64_t max_bytes) {
   unsigned __int128 bytes = 0;
   for (const executable::TensorArg& input : bound.inputs) {
-    unsigned __int128 count = sizeof(double);
-    for (const int64_t extent : input.shape) {
-      if (extent == 0) count = 0;
-      count = std::min(count * static_cast<uint64_t>(extent), kMany);
+    unsigned __int128 of_input = 8;
+    for (int64_t extent : input.shape) {
+      of_input *= static_cast<uint64_t>(extent);
+      if (of_input == 0) break;
+      of_input = std::min(of_input, kManyBytes);
     }
-    bytes = std::min(bytes + count, kMany);
+    bytes += of_input;
   }
-  if (bytes <= kMaxEvaluationBytes) return absl::OkStatus();
+  if (bytes <= max_bytes) return absl::OkStatus();
   return base::WithMemoryNeed(
       absl::ResourceExhaustedError("evaluation: too many bytes of inputs"),
-      {static_cast<uint64_t>(bytes), kMaxEvaluationBytes, kMaxEvaluationBytes});
+      {static_cast<uint64_t>(std::min(bytes, kManyBytes)), max_bytes, max_bytes});
 }
 
-absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound,
-                      const std::atomic<bool>& cancel) {
-  FUSIOND_RETURN_IF_ERROR(CheckEvaluationBytes(bound));
+absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound, const HostMemory& memory,
+                      const std::function<bool()>& cancelled) {
+  const uint64_t max_bytes =
+      std::min({kMaxEvaluationBytes, memory.limit_bytes() / 2, memory.FreeBytes()});
+  FUSIOND_RETURN_IF_ERROR(CheckInputsFit(bound, max_bytes));
   std::vector<cpu::HostTensor> inputs;
   for (size_t i = 0; i < bound.inputs.size(); ++i) {
     const executable::TensorArg& input = bound.inputs[i];
@@ -152,10 +165,8 @@ absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound,
   }
   cpu::EvaluateOptions options;
   options.double_precision = cpu.double_precision;
-  options.max_bytes = EvaluationBytes();
-  options.cancelled = [&cancel] {
-    return cancel.load(std::memory_order_relaxed);
-  };  // a hint, checked again later
+  options.max_bytes = static_cast<int64_t>(max_bytes);
+  options.cancelled = cancelled;
   FUSIOND_ASSIGN_OR_RETURN(std::vector<cpu::HostTensor> outputs,
                            cpu::Evaluate(cpu.graph, std::move(inputs), options));
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -179,14 +190,15 @@ absl::Status CheckKind(MemoryKind kind) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CpuDevice>> CpuDevice::Create(ExecutableSource* source) {
+absl::StatusOr<std::unique_ptr<CpuDevice>> CpuDevice::Create(ExecutableSource* source,
+                                                             HostMemory* memory) {
   base::UniqueFd ready(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ready.valid()) return base::ErrnoStatus(errno, "eventfd");
-  return std::unique_ptr<CpuDevice>(new CpuDevice(source, std::move(ready)));
+  return std::unique_ptr<CpuDevice>(new CpuDevice(source, memory, std::move(ready)));
 }
 
-CpuDevice::CpuDevice(ExecutableSource* source, base::UniqueFd ready)
-    : source_(source), ready_(std::move(ready)), thread_([this] { RunJobs(); }) {}
+CpuDevice::CpuDevice(ExecutableSource* source, HostMemory* memory, base::UniqueFd ready)
+    : source_(source), memory_(memory), ready_(std::move(ready)), thread_([this] { RunJobs(); }) {}
 
 CpuDevice::~CpuDevice() {
   cancel_.store(true,
@@ -209,7 +221,7 @@ void CpuDevice::Load(const base::Digest& digest, LoadCallback done) {
 
 absl::StatusOr<channel::AllocatedBuffer> CpuDevice::Allocate(uint64_t bytes, MemoryKind kind) {
   FUSIOND_RETURN_IF_ERROR(CheckKind(kind));
-  return AllocateHost(bytes);
+  return AllocateHost(*memory_, bytes);
 }
 
 absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CpuDevice::Import(base::UniqueFd fd,
@@ -233,7 +245,15 @@ void CpuDevice::Launch(const channel::LaunchRequest& request, channel::Ticket ti
   auto bound = std::make_shared<BoundLaunch>();
   Outcome outcome = BindLaunch(cpu.executable, 1, tensors, request.extents, *bound);
   if (!outcome.ok()) return job->ticket.Finish(outcome);
-  job->work = [this, &cpu, bound] { return OutcomeFromStatus(Evaluate(cpu, *bound, cancel_)); };
+  job->work = [this, &cpu, bound, deadline_ns = request.deadline_ns] {
+    // A hint to stop early, and nobody waits beyond the deadline.
+    const auto cancelled = [this, deadline_ns] {
+      return cancel_.load(std::memory_order_relaxed) || HasPassed(deadline_ns, NowNs());
+    };
+    Outcome outcome = OutcomeFromStatus(Evaluate(cpu, *bound, *memory_, cancelled));
+    const bool late = outcome.reason == CompletionReason::kDeadline && deadline_ns != 0;
+    return late ? DeadlinePassed(deadline_ns, NowNs()) : outcome;
+  };
   Submit(std::move(job));
 }
 
@@ -278,17 +298,10 @@ void CpuDevice::RunJobs() {
       job = std::move(queued_.front());
       queued_.pop_front();
     }
-    const auto started =
-        static_cast<uint64_t>(absl::ToInt64Nanoseconds(base::Clock::System().Now()));
-    if (job->deadline_ns != 0 && started >= job->deadline_ns) {
-      job->outcome.code = CompletionCode::kDeadlineExceeded;
-      job->outcome.reason = CompletionReason::kDeadline;
-      job->outcome.limit = job->deadline_ns;
-      job->outcome.actual = started;
-    } else {
-      job->outcome = job->work();
-    }
-    const auto ended = static_cast<uint64_t>(absl::ToInt64Nanoseconds(base::Clock::System().Now()));
+    const uint64_t started = NowNs();
+    job->outcome = HasPassed(job->deadline_ns, started) ? DeadlinePassed(job->deadline_ns, started)
+                                                        : job->work();
+    const uint64_t ended = NowNs();
     job->outcome.queue_ns = started - static_cast<uint64_t>(job->ticket.taken_ns());
     job->outcome.device_ns = ended - started;
     base::MutexLock lock(&mutex_);

@@ -19,6 +19,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/channel/device.h"
 #include "runtime/worker/executable_source.h"
+#include "runtime/worker/host_memory.h"
 
 namespace fusiond::worker {
 
@@ -27,8 +28,9 @@ class CpuDevice : public channel::Device {
   // Work accepted at once; more is answered RESOURCE_EXHAUSTED.
   static constexpr size_t kMaxQueued = 4096;
 
-  // `source` must outlive the device.
-  static absl::StatusOr<std::unique_ptr<CpuDevice>> Create(ExecutableSource* source);
+  // `source` and `memory` must outlive the device.
+  static absl::StatusOr<std::unique_ptr<CpuDevice>> Create(ExecutableSource* source,
+                                                           HostMemory* memory);
   ~CpuDevice() override;
 
   // Readable when Poll() has something to finish; for WorkerLoop::Watch.
@@ -55,11 +57,12 @@ class CpuDevice : public channel::Device {
     channel::Outcome outcome;
   };
 
-  explicit CpuDevice(ExecutableSource* source, base::UniqueFd ready);
+  CpuDevice(ExecutableSource* source, HostMemory* memory, base::UniqueFd ready);
   void Submit(std::unique_ptr<Job> job);
   void RunJobs();
 
   ExecutableSource* const source_;
+  HostMemory* const memory_;
   const base::UniqueFd ready_;
 
   base::Mutex mutex_;

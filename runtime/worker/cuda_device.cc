@@ -113,10 +113,12 @@ void CudaDevice::Load(const base::Digest& digest, LoadCallback done) {
           "executable is for ", executable->arch, ", this device is ", device_.info.arch)));
     }
     const LaunchShape shape = ShapeOfLaunch(*executable);
+    uint64_t code_bytes = 0;
+    for (const executable::Image& image : executable->images) code_bytes += image.cubin.size();
     absl::StatusOr<std::unique_ptr<cuda::LoadedExecutable>> loaded =
         cuda::LoadedExecutable::Load(driver_, *std::move(executable), device_.info.sm_count);
     if (!loaded.ok()) {
-      const absl::Status failed = driver_.WithMemory(loaded.status(), 0);
+      const absl::Status failed = driver_.WithMemory(loaded.status(), code_bytes);
       done(failed);
       if (absl::IsAborted(failed)) Lose(failed);
       return;
@@ -147,15 +149,14 @@ absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CudaDevice::MapDeviceMem
 }
 
 absl::StatusOr<channel::AllocatedBuffer> CudaDevice::Allocate(uint64_t bytes, MemoryKind kind) {
-  if (kind == MemoryKind::kHost) return AllocateHost(bytes);
+  if (kind == MemoryKind::kHost) return AllocateHost(*options_.host_memory, bytes);
   if (device_.memory_granularity == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         device_.name, " cannot export memory as a descriptor; launch locally from a lease"));
   }
   const auto granularity = static_cast<uint64_t>(device_.memory_granularity);
   if (bytes > static_cast<uint64_t>(device_.memory_bytes)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "device memory: limit is ", device_.memory_bytes, " bytes, asked for ", bytes));
+    return driver_.WithMemory(absl::ResourceExhaustedError("device memory"), bytes);
   }
   const uint64_t mapped_bytes = (bytes + granularity - 1) / granularity * granularity;
   const cuda::CUmemAllocationProp properties = DeviceMemory(device_.device);
@@ -179,7 +180,7 @@ absl::StatusOr<channel::AllocatedBuffer> CudaDevice::Allocate(uint64_t bytes, Me
     return driver_.ToStatus(driver_.StreamSynchronize(nullptr), "clear memory");
   }();
   driver_.MemRelease(handle);  // mapping and descriptor keep the memory
-  if (!status.ok()) return status;
+  if (!status.ok()) return driver_.WithMemory(status, mapped_bytes);
   return allocated;
 }
 
@@ -193,13 +194,16 @@ absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> CudaDevice::Import(base:
         absl::StrCat("import: size must be a multiple of ", granularity, " bytes, is ", bytes));
   }
   cuda::CUmemGenericAllocationHandle handle;
-  FUSIOND_RETURN_IF_ERROR(driver_.ToStatus(
-      driver_.MemImportFromShareableHandle(
-          &handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())), cuda::kHandlePosixFd),
-      "cuMemImportFromShareableHandle"));
+  FUSIOND_RETURN_IF_ERROR(driver_.WithMemory(
+      driver_.ToStatus(driver_.MemImportFromShareableHandle(
+                           &handle, reinterpret_cast<void*>(static_cast<intptr_t>(fd.get())),
+                           cuda::kHandlePosixFd),
+                       "cuMemImportFromShareableHandle"),
+      bytes));
   absl::StatusOr<std::shared_ptr<channel::SessionBuffer>> buffer =
       MapDeviceMemory(handle, bytes, bytes);
   driver_.MemRelease(handle);
+  if (!buffer.ok()) return driver_.WithMemory(buffer.status(), bytes);
   return buffer;
 }
 

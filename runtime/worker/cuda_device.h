@@ -27,11 +27,13 @@
 #include "runtime/cuda/probe.h"
 #include "runtime/worker/executable_source.h"
 #include "runtime/worker/hang_watch.h"
+#include "runtime/worker/host_memory.h"
 #include "runtime/worker/launch_binding.h"
 
 namespace fusiond::worker {
 
 struct CudaDeviceOptions {
+  HostMemory* host_memory = nullptr;  // needed; outlives the device
   // Called once when the context is lost, on the loop's thread.
   std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};
   // Called on another thread when the device hangs and the loop with it: the process must end.

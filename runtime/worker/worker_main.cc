@@ -40,7 +40,8 @@ absl::StatusOr<OpenedDevice> OpenDevice(const WorkerOptions& options, Executable
                                         CudaDeviceOptions cuda_options) {
   OpenedDevice opened;
   if (options.device == "cpu") {
-    FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<CpuDevice> cpu, CpuDevice::Create(source));
+    FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<CpuDevice> cpu,
+                             CpuDevice::Create(source, cuda_options.host_memory));
     opened.cpu = cpu.get();
     opened.device = std::move(cpu);
     return opened;
@@ -58,7 +59,9 @@ absl::StatusOr<OpenedDevice> OpenDevice(const WorkerOptions& options, Executable
 absl::Status RunWorker(WorkerOptions options) {
   SupervisorSource source(std::move(options.fetch_socket));
   channel::WorkerLoop* loop_for_loss = nullptr;
+  HostMemory host_memory(options.host_memory_bytes);
   CudaDeviceOptions cuda_options;
+  cuda_options.host_memory = &host_memory;
   cuda_options.on_lost = [&](absl::Status why) {
     options.log("error", absl::StrCat("context lost: ", why.message()));
     loop_for_loss->Lose(std::move(why));

@@ -2,6 +2,7 @@
 #ifndef FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_
 #define FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -22,6 +23,8 @@ struct WorkerOptions {
   std::function<absl::Status()> before_serving = [] { return absl::OkStatus(); };
   // Without sessions for this long the worker exits: a context costs device memory.
   absl::Duration idle_exit = absl::Minutes(5);
+  // What its sessions may take of the host's memory together; 0 = all the machine has.
+  uint64_t host_memory_bytes = 0;
   // A descriptor that becomes readable when the worker shall drain (signalfd or pipe); -1 = none.
   int drain_fd = -1;
   absl::Duration drain_grace = absl::Seconds(5);

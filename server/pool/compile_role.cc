@@ -157,7 +157,7 @@ CompileReply Answer(const std::string& frame, JobRunner& runner) {
       SetError(absl::InternalError("compile job: malformed message"), &reply);
     }
   } catch (const std::bad_alloc&) {
-    SetError(absl::ResourceExhaustedError("out of memory"), &reply);
+    SetError(absl::ResourceExhaustedError("std::bad_alloc"), &reply);
     reply.set_verdict(false);
     reply.set_out_of_memory(true);
   }

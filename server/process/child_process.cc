@@ -76,8 +76,10 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Spawn(const SpawnOpt
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   pid_t pid = 0;
   if (int error = SpawnWithSocket(options, theirs.get(), &pid); error != 0) {
-    return base::ErrnoStatus(error == EAGAIN ? ENOMEM : error,
-                             absl::StrCat("start ", options.program));
+    const std::string what = absl::StrCat("start ", options.program);
+    if (error != EAGAIN) return base::ErrnoStatus(error, what);
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": the user or the cgroup has as many processes as it may"));
   }
   std::unique_ptr<ChildProcess> child(new ChildProcess(pid, std::move(ours)));
   FUSIOND_ASSIGN_OR_RETURN(child->pidfd_, OpenPidfd(pid));

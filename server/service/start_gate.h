@@ -35,10 +35,10 @@ class StartGate {
   }
 
   static absl::Status Full() {
-    return base::WithRetryHint(
-        absl::ResourceExhaustedError(
-            absl::StrCat("calls that wait for the daemon's start: limit is ", kMaxWaiting)),
-        absl::Milliseconds(250));
+    return base::WithRetryHint(absl::ResourceExhaustedError(
+                                   absl::StrCat("calls that wait for the daemon's start: limit is ",
+                                                kMaxWaiting, ", are ", kMaxWaiting + 1)),
+                               absl::Milliseconds(250));
   }
 
   void Open() {

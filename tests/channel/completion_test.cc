@@ -39,10 +39,10 @@ TEST(CompletionTest, MemoryNamesNeedFreeAndTotalF45) {
   SetCompletion(7, 9, outcome, &entry);
   EXPECT_THAT(ToStatus(entry),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       ::testing::Eq("out of memory: 5000 bytes needed, 12 MiB free of 8192")));
+                       ::testing::Eq("out of memory: 5000 bytes needed, 12 MiB free of 8192 MiB")));
   entry.actual = 0;  // unknown
   EXPECT_THAT(ToStatus(entry), StatusIs(absl::StatusCode::kResourceExhausted,
-                                        ::testing::Eq("out of memory: 12 MiB free of 8192")));
+                                        ::testing::Eq("out of memory: 12 MiB free of 8192 MiB")));
   entry.limit = 0;
   EXPECT_THAT(ToStatus(entry),
               StatusIs(absl::StatusCode::kResourceExhausted, ::testing::Eq("out of memory")));

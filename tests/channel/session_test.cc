@@ -402,7 +402,7 @@ TEST(SessionTest, LimitsOfASessionAreNamed) {
   ASSERT_OK_AND_ASSIGN(auto first, session->OpenRing({16, 4096}));
   ASSERT_OK_AND_ASSIGN(auto second, session->OpenRing({16, 4096}));
   EXPECT_THAT(session->OpenRing({16, 4096}).status(),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("limit of 2")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("limit is 2")));
   EXPECT_THAT(session->Load(AddDigest()), IsOk());
   EXPECT_THAT(session->Load(AddDigest()).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("executables")));

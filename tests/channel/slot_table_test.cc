@@ -35,7 +35,8 @@ TEST(SlotTableTest, LimitIsNamed) {
   SlotTable<std::unique_ptr<int>> table("things", 1);
   ASSERT_OK_AND_ASSIGN(Handle handle, table.Insert(std::make_unique<int>(5)));
   EXPECT_THAT(table.Insert(nullptr).status(),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("things: the limit of 1")));
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("things of a session: limit is 1, are 2")));
   EXPECT_EQ(**table.Remove(handle), 5);
   EXPECT_TRUE(table.Insert(nullptr).ok());
 }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "compiler/import/graph_proto.h"
+#include "compiler/ir/graph.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/channel/client_session.h"
@@ -83,6 +85,18 @@ void Expand(Executable& e) {
   e.outputs[0].strides[0] = Formula::Constant(0);
 }
 
+// Takes seconds for many rows.
+void Lengthen(Executable& e) {
+  ir::Graph graph;
+  ir::ValueId x = *graph.AddInput(ir::TensorType(base::DType::kFloat, {ir::kSymbolic, 4}));
+  graph.AddInput(ir::ScalarType(base::DType::kDouble)).IgnoreError();
+  for (int i = 0; i < 4000; ++i) x = *graph.Add(ir::Op::kNeg, {x});
+  graph.AddOutput(x);
+  executable::HostEvaluateStep step;
+  step.graph = graph_proto::ToBytes(graph);
+  e.steps = {step};
+}
+
 base::Digest DigestOf(const Executable& e) {
   return executable::ExecutableDigest(executable::Serialise(e));
 }
@@ -93,6 +107,7 @@ class CpuWorkerTest : public ::testing::Test {
     digest_ = Keep(ScaleExecutable());
     Keep(Changed(ClaimOneRow));
     Keep(Changed(Expand));
+    Keep(Changed(Lengthen));
     for (const auto& [name, change] : kDisagreements) Keep(Changed(change));
     ASSERT_OK_AND_ASSIGN(auto adopt, channel::SocketPair());
     ASSERT_OK_AND_ASSIGN(auto fetch, channel::SocketPair());
@@ -268,8 +283,35 @@ TEST_F(CpuWorkerTest, NoLaunchReachesBeyondWhatWasChecked) {
   EXPECT_THAT(launch(ClaimOneRow, 1), IsOk());
   EXPECT_THAT(launch(ClaimOneRow, 100), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(launch(Expand, 1000), IsOk());
-  EXPECT_THAT(launch(Expand, int64_t{1} << 40), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(
+      launch(Expand, int64_t{1} << 40),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               ::testing::ContainsRegex(
+                   "out of memory: 35184372088840 bytes needed, [0-9]+ MiB free of [1-9]")));
   EXPECT_THAT(launch(nullptr, 1), IsOk());
+}
+
+// Nobody waits for it any more, and others may wait behind it.
+TEST_F(CpuWorkerTest, EvaluationEndsAtItsDeadline) {
+  Connect();
+  constexpr int64_t kRows = 25000;
+  ASSERT_OK_AND_ASSIGN(auto loaded, session_->Load(DigestOf(Changed(Lengthen))));
+  ASSERT_OK_AND_ASSIGN(auto x, session_->Allocate(32 * kRows, MemoryKind::kHost));
+  ASSERT_OK_AND_ASSIGN(auto ring, session_->OpenRing());
+  const channel::TensorArgument tensors[] = {{x.handle, 0}, {x.handle, 16 * kRows}};
+  const int64_t extents[] = {kRows, 0};
+  channel::LaunchCommand command;
+  command.executable = loaded.handle;
+  command.tensors = tensors;
+  command.extents = extents;
+  command.deadline = base::Clock::System().Now() + absl::Milliseconds(50);
+  ASSERT_THAT(ring->Launch(command), IsOk());
+  ASSERT_THAT(ring->Wait(absl::Minutes(5)), IsOk());
+  channel::CompletionEntry done;
+  ASSERT_EQ(ring->Reap({&done, 1}), 1u);
+  EXPECT_THAT(channel::ToStatus(done),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       ::testing::ContainsRegex("limit [1-9][0-9]*, actual [1-9]")));
 }
 
 TEST_F(CpuWorkerTest, UnknownDigestIsNotFound) {

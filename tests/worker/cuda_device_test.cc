@@ -91,6 +91,7 @@ class CudaDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     CudaDeviceOptions options;
+    options.host_memory = &host_memory_;
     options.on_lost = [this](absl::Status why) { loop_->Lose(std::move(why)); };
     options.on_stuck = [] { stuck() = true; };
     options.hung_after = absl::Milliseconds(1);
@@ -170,6 +171,7 @@ class CudaDeviceTest : public ::testing::Test {
   }
 
   FakeGpu gpu_;
+  HostMemory host_memory_;
   FakeSource source_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<channel::WorkerLoop> loop_;
