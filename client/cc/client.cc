@@ -259,7 +259,8 @@ absl::Status Client::Warm(const v1::WarmRequest& request,
     on_event(event);
   }
   const absl::Status status = FromGrpc(reader->Finish());
-  if (!absl::IsUnavailable(status)) return status;
+  // Nobody cancels here: a daemon whose time to drain is over does.
+  if (!absl::IsUnavailable(status) && !absl::IsCancelled(status)) return status;
   return absl::UnavailableError(
       absl::StrCat("the daemon at ", rpc_->socket, " is gone or does not answer, after ", items,
                    " of ", request.items_size() * request.targets_size(),

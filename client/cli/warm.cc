@@ -76,7 +76,7 @@ class WarmRun {
     return client.Warm(request_, [&](const v1::WarmEvent& event) { Show(event); });
   }
 
-  uint32_t failed() const { return failed_; }
+  int ExitCode() const { return draining_ ? kExitNoDaemon : failed_ == 0 ? kExitOk : kExitFailed; }
 
  private:
   void Refuse(uint32_t index, const absl::Status& status) {
@@ -102,6 +102,7 @@ class WarmRun {
       summary->set_total(summary->total() + failed_);
       summary->set_failed(summary->failed() + failed_);
       failed_ = summary->failed();
+      draining_ = summary->draining();
     }
     Print(common_, event);
   }
@@ -111,6 +112,7 @@ class WarmRun {
   v1::WarmRequest request_;
   std::vector<uint32_t> indices_;  // of the items, on the command line
   uint32_t failed_ = 0;
+  bool draining_ = false;  // it ended early
 };
 
 }  // namespace
@@ -122,7 +124,7 @@ int Warm(const Common& common, const WarmArguments& arguments) {
   for (uint32_t i = 0; i < arguments.files.size(); ++i) run.Add(i);
   const absl::Status status = run.Run(**client);
   if (!status.ok()) return Fail(common, status);
-  return run.failed() == 0 ? kExitOk : kExitFailed;
+  return run.ExitCode();
 }
 
 }  // namespace fusiond::cli

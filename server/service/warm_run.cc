@@ -140,6 +140,8 @@ void WarmRun::Compile(int number) {
 
 void WarmRun::ItemDone(int number, const absl::StatusOr<v1::CompileResponse>& answer,
                        absl::Duration took) {
+  // Given up for a drain, and good for another run: no fault of the item's.
+  const bool given_up = absl::IsUnavailable(answer.status()) && compiler_.draining();
   v1::WarmEvent event;
   v1::WarmEvent::Item& item = *event.mutable_item();
   item.set_item(static_cast<uint32_t>(number / request_.targets_size()));
@@ -157,6 +159,7 @@ void WarmRun::ItemDone(int number, const absl::StatusOr<v1::CompileResponse>& an
     if (tickets_.erase(number) == 0) done_early_.insert(number);  // before Compile has its ticket
     --in_flight_;
     events_.push_back(std::move(event));
+    if (given_up) summary_.set_draining(true);
     if (!answer.ok()) {
       summary_.set_failed(summary_.failed() + 1);
     } else if (answer->source() == v1::COMPILED) {

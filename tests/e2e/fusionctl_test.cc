@@ -10,6 +10,8 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cc/paths.h"
@@ -370,6 +373,78 @@ TEST_F(FusionctlTest, WarmGoesOnBehindABadGraphAndListsIt) {
   const Ran json = Ctl({"--json", "warm", bad, Good(), "--target", "cpu"});
   EXPECT_EQ(json.code, 1);
   EXPECT_THAT(json.output, AllOf(HasSubstr("\"item\": 1"), HasSubstr("\"failed\": 1")));
+}
+
+// A warm-up of a cached graph and others, held up at the first of these.
+class InterruptedWarmTest : public FusionctlTest {
+ protected:
+  // `drain`: seconds.
+  void Begin(const std::string& drain) {
+    daemon_.Serve({.arguments = {"--compile-processes", "1", "--drain", drain},
+                   .environment = {},
+                   .listen_fds = {}});
+    cached_ = Good();
+    ASSERT_EQ(Ctl({"compile", cached_, "--target", "cpu"}).code, 0);
+    process_ = daemon_.CompileProcesses().at(0);
+    ASSERT_EQ(::kill(process_, SIGSTOP), 0);
+    command_ = {"warm", cached_, "--target", "cpu"};
+    for (int i = 1; i <= kOthers; ++i) {
+      command_.push_back(File(absl::StrCat("g", i),
+                              absl::StrCat("%a=input:f32[", 100 + i, "]\n%b=neg %a\noutput %b")));
+    }
+    ran_ = std::async(std::launch::async, [this, command = command_]() mutable {
+      const std::string output = daemon_.folder() + "/warm";
+      std::string line = absl::StrCat("exec ", CtlProgram(), " --sockets ", daemon_.sockets());
+      for (const std::string& word : command) absl::StrAppend(&line, " ", word);
+      return testing::RunProgram({"/bin/sh", "-c", absl::StrCat(line, " > ", output)});
+    });
+    while (!absl::StrContains(Output(), "memory\tcpu\t" + cached_)) std::this_thread::yield();
+    testing::WaitUntilBusy(*daemon_.Connect());
+  }
+  std::string Output() const {
+    std::ifstream file(daemon_.folder() + "/warm");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  static constexpr int kOthers = 12;  // more than are under way at once
+  std::string cached_;
+  pid_t process_ = -1;
+  std::vector<std::string> command_;
+  std::future<Ran> ran_;
+};
+
+TEST_F(InterruptedWarmTest, DaemonThatDiesIsToldAndTheNextRunGoesOn) {
+  Begin("30");
+  daemon_.Stop(SIGKILL);
+  const Ran ran = ran_.get();
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("fusionctl: UNAVAILABLE: "), HasSubstr(daemon_.sockets()),
+                                HasSubstr("after 1 of 13 items"), HasSubstr("run it again")));
+  daemon_.Serve();
+  const Ran next = Ctl(command_);
+  EXPECT_EQ(next.code, 0) << next.output;
+  EXPECT_THAT(next.output, AllOf(HasSubstr("disk\tcpu\t" + cached_),
+                                 HasSubstr("13 items: 12 compiled, 1 cached, 0 failed")));
+}
+
+// One whose items end in time, and one that gives them up.
+TEST_F(InterruptedWarmTest, DaemonThatDrainsIsToldAndTheNextRunGoesOn) {
+  for (const bool in_time : {true, false}) {
+    Begin(in_time ? "600" : "0.1");
+    daemon_.Signal(SIGTERM);
+    daemon_.WaitForLog("draining");
+    if (in_time) {
+      ASSERT_EQ(::kill(process_, SIGCONT), 0);
+    }
+    EXPECT_EQ(ran_.get().code, 3);
+    EXPECT_THAT(Output(), HasSubstr("ended early because the daemon drains, run it again"));
+    EXPECT_EQ(daemon_.Wait(), 0);
+  }
+  daemon_.Serve();
+  const Ran next = Ctl(command_);
+  EXPECT_EQ(next.code, 0) << next.output;
+  EXPECT_THAT(next.output, AllOf(HasSubstr("disk\tcpu\t" + cached_), HasSubstr("13 items: "),
+                                 HasSubstr(" 0 failed")));
 }
 
 }  // namespace

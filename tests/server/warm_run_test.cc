@@ -161,6 +161,17 @@ TEST_F(WarmRunTest, DrainingEndsEarlyWithASummaryF51) {
   EXPECT_EQ(output.events.back().summary().cached(), static_cast<uint32_t>(WarmRun::kInFlight));
 }
 
+TEST_F(WarmRunTest, ItemsGivenUpByADrainAreForTheNextRunF51) {
+  hold = true;
+  auto run = Make(Request(2));
+  run->Start();
+  draining = true;
+  held[0](Cached());
+  held[1](absl::UnavailableError("the compile pool shuts down"));
+  EXPECT_THAT(Ended(), IsOk());
+  EXPECT_TRUE(output.events.back().summary().draining());
+}
+
 TEST_F(WarmRunTest, CancelWaitsForWhatCannotBeCancelled) {
   hold = true;
   cancel_works = false;
