@@ -4,6 +4,7 @@
 // people start the supervisor.
 //
 // The environment is read here and nowhere below.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -118,18 +119,23 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
   options.log = [who](const std::string& level, const std::string& line) {
     Log(level, who + line);
   };
+  // Stays open behind RunWorker, for last words to the supervisor.
+  const int last_words = ::fcntl(kChildSocket, F_DUPFD_CLOEXEC, kChildSocket + 1);
+  options.give_up = [who, last_words](const absl::Status& why) {
+    Log("error", who + "ends: " + Text(why));
+    channel::SendMessage(last_words, why.message().substr(0, channel::kMaxMessageBytes), {},
+                         absl::ZeroDuration())
+        .IgnoreError();
+    ::_exit(kDaemonFailed);
+  };
+  const auto give_up = options.give_up;
   const absl::Status hardened = Harden();
-  if (!hardened.ok()) {
-    Log("error", who + Text(hardened));
-    return kDaemonFailed;
-  }
+  if (!hardened.ok()) give_up(hardened);
   options.before_serving = [gpu = device != "cpu"] { return EnterWorkerSandbox(gpu); };
   absl::StatusOr<channel::ReceivedMessage> first =
       channel::ReceiveMessage(kChildSocket, absl::Seconds(10));
-  if (!first.ok() || first->fds.size() != 1) {
-    Log("error", who + "no socket for executables came");
-    return kDaemonFailed;
-  }
+  if (!first.ok() || first->fds.size() != 1)
+    give_up(absl::UnavailableError("no socket for executables came"));
   options.fetch_socket = std::move(first->fds[0]);
   // SIGTERM asks for a drain; it is read by the loop, so that nothing runs in a handler.
   sigset_t term;
@@ -139,9 +145,9 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
   base::UniqueFd drain(::signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK));
   options.drain_fd = drain.get();
   const absl::Status status = worker::RunWorker(std::move(options));
-  if (!status.ok()) Log("error", who + "ends: " + Text(status));
+  if (!status.ok()) give_up(status);
   // What runs at a common exit, in a driver or in a sanitizer, may need what was given up.
-  ::_exit(status.ok() ? kDaemonOk : kDaemonFailed);
+  ::_exit(kDaemonOk);
 }
 
 int ExitFor(const absl::Status& status) {

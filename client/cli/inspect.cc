@@ -70,7 +70,10 @@ int Status(const Common& common) {
                   << " out of memory, " << s.pool().forbidden_calls()
                   << " forbidden calls; processes: " << s.pool().retired() << " retired, "
                   << s.pool().cancelled() << " cancelled, " << s.pool().start_failures()
-                  << " not started\n"
+                  << " not started, " << s.pool().ended_idle() << " ended idle\n"
+                  << (s.pool().last_end().empty()
+                          ? ""
+                          : absl::StrCat("last end    ", s.pool().last_end(), "\n"))
                   << "calls       " << s.calls().active() << " active, " << s.calls().ended()
                   << " ended, " << s.calls().failed() << " failed, " << s.calls().refused()
                   << " refused by quota; " << Counted(s.calls().connections(), "connection") << "\n"
@@ -81,6 +84,10 @@ int Status(const Common& common) {
         for (const v1::StatusResponse::Worker& w : s.workers()) {
           std::cout << "worker      " << w.device() << " for " << w.identity() << ", process "
                     << w.pid() << "\n";
+        }
+        for (const v1::StatusResponse::EndedWorker& w : s.ended_workers()) {
+          std::cout << "ended       " << w.device() << " for " << w.identity() << ", process "
+                    << w.pid() << ", " << Duration(w.ago_ns()) << " ago: " << w.how() << "\n";
         }
         for (const std::string& degraded : s.degraded())
           std::cout << "degraded    " << degraded << "\n";

@@ -25,7 +25,7 @@ uint64_t DeadlineNanos(absl::Duration deadline) {
 }
 
 constexpr char kAgain[] =
-    "this session is over, its handles are void: open another, which gets a new worker";
+    "this session is over, its handles are void: open another, which gets a new worker and epoch";
 
 }  // namespace
 
@@ -67,8 +67,8 @@ WorkerState ClientRing::worker_state() const {
 
 absl::Status ClientRing::CheckRoom() const {
   if (connection_->lost()) {
-    return absl::AbortedError(
-        absl::StrCat("CONTEXT_LOST: ", connection_->peer(), " is gone; not started; ", kAgain));
+    return absl::AbortedError(absl::StrCat("CONTEXT_LOST: ", connection_->Obituary(),
+                                           ", is gone; not started; ", kAgain));
   }
   if (free_.empty()) {
     return absl::ResourceExhaustedError(
@@ -204,16 +204,16 @@ size_t ClientRing::ReapLost(absl::Span<CompletionEntry> out) {
 
 absl::Status ClientRing::StatusOf(const CompletionEntry& completion) const {
   const absl::Status status = ToStatus(completion);
-  absl::string_view what;
+  std::string what;
   if (completion.code == static_cast<uint32_t>(CompletionCode::kContextLost)) {
-    what = " was lost; this may have run, wholly or in part";
+    what =
+        absl::StrCat(connection_->Obituary(), ", was lost; this may have run, wholly or in part");
   } else if (completion.code == static_cast<uint32_t>(CompletionCode::kDraining)) {
-    what = " ends; this was not started";
+    what = absl::StrCat(connection_->peer(), " ends; this was not started");
   } else {
     return status;
   }
-  return absl::Status(
-      status.code(), absl::StrCat(status.message(), ": ", connection_->peer(), what, "; ", kAgain));
+  return absl::Status(status.code(), absl::StrCat(status.message(), ": ", what, "; ", kAgain));
 }
 
 bool ClientRing::Ready() const {

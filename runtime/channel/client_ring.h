@@ -73,7 +73,8 @@ class ClientRing {
 
   // Takes completions that have arrived; their `cookie` is the command's. Never blocks.
   size_t Reap(absl::Span<CompletionEntry> out);
-  // As channel::ToStatus, with the worker that is lost or drains, and what to do then.
+  // As channel::ToStatus, with the worker that is lost or drains, why, and what to do then. Asks
+  // the daemon once a lost worker, which may take a few seconds.
   absl::Status StatusOf(const CompletionEntry& completion) const;
   // Flushes, then waits until Reap would return something. DEADLINE_EXCEEDED after `timeout`,
   // naming the worker (the ring stays usable, and what is outstanding outstanding);

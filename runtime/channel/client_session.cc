@@ -15,6 +15,8 @@ namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr char kOpenAnother[] = "this session is over, its handles are void: open another";
+// For the daemon to connect, to greet, and to see that a worker has ended.
+constexpr absl::Duration kWhyLimit = absl::Seconds(5);
 
 std::string WorkerName(absl::string_view device, const OpenDeviceReply& reply) {
   return absl::StrCat("the worker of ", device,
@@ -49,12 +51,16 @@ absl::StatusOr<ReceivedMessage> ClientConnection::Call(absl::string_view request
   base::MutexLock lock(&mutex_);
   if (lost()) {
     return absl::UnavailableError(
-        absl::StrCat("the connection to ", peer_, " is closed; ", kOpenAnother));
+        absl::StrCat("the connection to ", Obituary(), ", is closed; ", kOpenAnother));
   }
   absl::Status sent = SendMessage(fd(), request, fds, timeout_);
   absl::StatusOr<ReceivedMessage> reply =
       sent.ok() ? ReceiveMessage(fd(), timeout_) : absl::StatusOr<ReceivedMessage>(sent);
   if (reply.ok()) return reply;
+  if (absl::IsUnavailable(reply.status())) {
+    lost_.store(true, std::memory_order_release);  // pairs with the acquire in lost()
+    return absl::UnavailableError(absl::StrCat(Obituary(), ", is gone; ", kOpenAnother));
+  }
   Close();
   if (absl::IsDeadlineExceeded(reply.status())) {
     return absl::DeadlineExceededError(
@@ -62,9 +68,17 @@ absl::StatusOr<ReceivedMessage> ClientConnection::Call(absl::string_view request
                      ": it is stopped, hung or busy. ", kOpenAnother,
                      "; while that process lives it is the same worker"));
   }
-  if (absl::IsUnavailable(reply.status()))
-    return absl::UnavailableError(absl::StrCat(peer_, " is gone; ", kOpenAnother));
   return reply;
+}
+
+std::string ClientConnection::Obituary() {
+  base::MutexLock lock(&why_mutex_);
+  if (!why_.has_value()) {
+    absl::StatusOr<std::string> why =
+        ask_why_ ? ask_why_() : absl::StatusOr<std::string>(std::string());
+    why_ = why.ok() ? *std::move(why) : "";
+  }
+  return why_->empty() ? peer_ : absl::StrCat(peer_, ", ", *why_);
 }
 
 bool ClientConnection::Check() {
@@ -74,6 +88,10 @@ bool ClientConnection::Check() {
 }
 
 void ClientConnection::Close() {
+  {
+    base::MutexLock lock(&why_mutex_);
+    if (!why_.has_value()) why_ = "";  // this end's doing
+  }
   // The descriptor itself stays open until the last ring is gone, so that its number is not reused
   // under a thread that polls it.
   ::shutdown(fd(), SHUT_RDWR);
@@ -84,7 +102,10 @@ absl::StatusOr<SupervisorClient> SupervisorClient::Connect(const std::string& pa
                                                            const ClientOptions& options) {
   FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd socket,
                            channel::Connect(path, SOCK_SEQPACKET, options.connect_timeout));
-  return Greet(std::move(socket), options, absl::StrCat("the daemon at ", path));
+  FUSIOND_ASSIGN_OR_RETURN(SupervisorClient client,
+                           Greet(std::move(socket), options, absl::StrCat("the daemon at ", path)));
+  client.SetReconnect([path] { return channel::Connect(path, SOCK_SEQPACKET, kWhyLimit); });
+  return client;
 }
 
 absl::StatusOr<SupervisorClient> SupervisorClient::Greet(base::UniqueFd socket,
@@ -108,6 +129,16 @@ absl::StatusOr<SupervisorClient::LeasedExecutable> SupervisorClient::Lease(
   return LeasedExecutable{std::move(fd), answer.reply.bytes};
 }
 
+absl::StatusOr<std::string> SupervisorClient::WhyEnded(uint32_t process) {
+  if (negotiated_.abi_minor < 2) {
+    return absl::UnimplementedError("the daemon does not say why workers end");
+  }
+  channel::WhyEnded request = Make<channel::WhyEnded>();
+  request.process = process;
+  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<WhyEndedReply>(*connection_, request));
+  return internal::TextOf(answer.reply.head);
+}
+
 absl::StatusOr<std::unique_ptr<ClientSession>> SupervisorClient::OpenDevice(
     absl::string_view device) {
   FUSIOND_ASSIGN_OR_RETURN(channel::OpenDevice request, MakeOpenDevice(device));
@@ -115,6 +146,14 @@ absl::StatusOr<std::unique_ptr<ClientSession>> SupervisorClient::OpenDevice(
   connection_->SetPeer(absl::StrCat("the worker of ", device, ", or ", connection_->peer()));
   FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<OpenDeviceReply>(*connection_, request));
   connection_->SetPeer(WorkerName(device, answer.reply));
+  if (const uint32_t process = answer.reply.head.process; reconnect_ && process != 0) {
+    connection_->SetWhy([reconnect = reconnect_, process]() -> absl::StatusOr<std::string> {
+      FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd socket, reconnect());
+      FUSIOND_ASSIGN_OR_RETURN(SupervisorClient client,
+                               Greet(std::move(socket), {kWhyLimit, kWhyLimit}));
+      return client.WhyEnded(process);
+    });
+  }
   return std::make_unique<ClientSession>(std::move(connection_), negotiated_, answer.reply);
 }
 

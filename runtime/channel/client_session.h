@@ -13,7 +13,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -52,11 +54,23 @@ class ClientConnection {
   // Ends the connection for both sides.
   void Close();
 
+  // How the daemon may be asked why the peer, a worker, ended; from OpenDevice, as SetPeer.
+  void SetWhy(std::function<absl::StatusOr<std::string>()> ask_why) {
+    ask_why_ = std::move(ask_why);
+  }
+  // Who is gone and, where the daemon says so, why: "the worker of cpu, …, killed by signal 9
+  // (KILL)". Asked once, and not after Close. Blocks, a few seconds at most where the daemon does
+  // not answer.
+  std::string Obituary();
+
  private:
   const base::UniqueFd socket_;
   const absl::Duration timeout_;
   std::string peer_;
+  std::function<absl::StatusOr<std::string>()> ask_why_;
   base::Mutex mutex_;  // held for one Call
+  base::Mutex why_mutex_;
+  std::optional<std::string> why_ ABSL_GUARDED_BY(why_mutex_);  // empty: nobody says
   std::atomic<bool> lost_{false};
 };
 
@@ -127,6 +141,11 @@ class SupervisorClient {
   static absl::StatusOr<SupervisorClient> Greet(base::UniqueFd socket,
                                                 const ClientOptions& options = {},
                                                 std::string peer = "the daemon");
+  // Where another socket of the same daemon comes from; Connect's own is its path. Without one,
+  // errors do not say why a worker ended.
+  void SetReconnect(std::function<absl::StatusOr<base::UniqueFd>()> reconnect) {
+    reconnect_ = std::move(reconnect);
+  }
 
   // An immutable memfd (seals checked) with the serialised executable, `bytes` long.
   struct LeasedExecutable {
@@ -134,6 +153,10 @@ class SupervisorClient {
     uint64_t bytes;
   };
   absl::StatusOr<LeasedExecutable> Lease(const base::Digest& digest);
+
+  // How the worker with this process id, of the same identity, ended; waits until it has. NOT_FOUND
+  // where the daemon knows of none, UNIMPLEMENTED where it is older than the question.
+  absl::StatusOr<std::string> WhyEnded(uint32_t process);
 
   // `device`: "cpu" or a device UUID.
   absl::StatusOr<std::unique_ptr<ClientSession>> OpenDevice(absl::string_view device);
@@ -146,6 +169,7 @@ class SupervisorClient {
 
   std::shared_ptr<ClientConnection> connection_;
   Negotiated negotiated_;
+  std::function<absl::StatusOr<base::UniqueFd>()> reconnect_;
 };
 
 }  // namespace fusiond::channel

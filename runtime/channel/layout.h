@@ -29,7 +29,8 @@ namespace fusiond::channel {
 // A client of another major version is refused; of another minor version, both sides use the
 // features that both have.
 inline constexpr uint16_t kAbiMajor = 1;
-inline constexpr uint16_t kAbiMinor = 1;  // 1: OPEN_DEVICE's reply names the worker's process
+// 1: OPEN_DEVICE's reply names the worker's process. 2: WHY_ENDED.
+inline constexpr uint16_t kAbiMinor = 2;
 
 inline constexpr uint64_t kFeatureCopy = 1u << 0;    // opcode COPY
 inline constexpr uint64_t kFeatureImport = 1u << 1;  // message IMPORT

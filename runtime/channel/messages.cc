@@ -52,7 +52,7 @@ absl::StatusOr<MessageType> PeekType(const ReceivedMessage& message) {
     return Malformed(absl::StrCat("announces ", header.bytes, " bytes, has ", message.size));
   }
   if (header.type < static_cast<uint32_t>(MessageType::kHello) ||
-      header.type > static_cast<uint32_t>(MessageType::kAdopt)) {
+      header.type > static_cast<uint32_t>(MessageType::kWhyEndedReply)) {
     return Malformed(absl::StrCat("type ", header.type, " is unknown"));
   }
   return static_cast<MessageType>(header.type);
@@ -101,8 +101,16 @@ absl::Status ReplyStatus(const ReplyHead& head) {
 
 void SetReply(const absl::Status& status, ReplyHead* head) {
   head->code = static_cast<uint32_t>(status.code());
-  const absl::string_view text = status.message().substr(0, sizeof(head->text) - 1);
+  SetText(status.message(), head);
+}
+
+void SetText(absl::string_view text, ReplyHead* head) {
+  text = text.substr(0, sizeof(head->text) - 1);
   std::memcpy(head->text, text.data(), text.size());
+}
+
+std::string TextOf(const ReplyHead& head) {
+  return std::string(head.text, ::strnlen(head.text, sizeof(head.text)));
 }
 
 absl::Status CheckFields(const Hello& m) {

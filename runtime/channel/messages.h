@@ -1,7 +1,7 @@
 // The messages of the channel's SOCK_SEQPACKET connection: one packet each, fixed size and fixed
 // number of descriptors.
 //
-//   to the supervisor   HELLO, then any number of LEASE, then at most one OPEN_DEVICE
+//   to the supervisor   HELLO, then any number of LEASE and WHY_ENDED, then at most one OPEN_DEVICE
 //   to the worker       OPEN_RING, LOAD, UNLOAD, ALLOC, IMPORT, FREE_BUFFER, GOODBYE
 //   supervisor→worker   ADOPT (on the worker's own socket): serve this connection
 //
@@ -54,6 +54,8 @@ enum class MessageType : uint32_t {
   kGoodbye = 19,
   kGoodbyeReply = 20,
   kAdopt = 21,
+  kWhyEnded = 22,
+  kWhyEndedReply = 23,
 };
 
 struct MessageHeader {
@@ -66,7 +68,7 @@ struct ReplyHead {
   MessageHeader header;
   uint32_t code;     // absl::StatusCode
   uint32_t process;  // OPEN_DEVICE: the worker's process id, as it knows it (ABI 1.1); else zero
-  char text[512];    // ends with a zero byte; cut to fit
+  char text[512];    // the error, or WHY_ENDED's answer; ends with a zero byte; cut to fit
 };
 
 inline constexpr uint64_t kHelloMagic = 0x6f6c6c6568647366;  // "fsdhello"
@@ -104,6 +106,20 @@ struct LeaseReply {
   static constexpr size_t kFds = 1;  // immutable memfd with the serialised executable
   ReplyHead head;
   uint64_t bytes;
+};
+
+// What became of a worker of this identity; answered once that worker has ended (ABI 1.2).
+struct WhyEnded {
+  static constexpr MessageType kType = MessageType::kWhyEnded;
+  static constexpr size_t kFds = 0;
+  MessageHeader header;
+  uint32_t process;  // as OPEN_DEVICE's reply named it
+  uint32_t reserved;
+};
+struct WhyEndedReply {
+  static constexpr MessageType kType = MessageType::kWhyEndedReply;
+  static constexpr size_t kFds = 0;
+  ReplyHead head;  // NOT_FOUND: no such worker of this identity
 };
 
 struct OpenDevice {
@@ -263,6 +279,8 @@ absl::Status CheckRequest(const ReceivedMessage& message, MessageType type, size
 absl::Status CheckReply(const ReceivedMessage& message, MessageType type, size_t bytes, size_t fds);
 absl::Status ReplyStatus(const ReplyHead& head);
 void SetReply(const absl::Status& status, ReplyHead* head);
+void SetText(absl::string_view text, ReplyHead* head);
+std::string TextOf(const ReplyHead& head);
 // Rules beyond size and counts; INVALID_ARGUMENT names the field.
 absl::Status CheckFields(const Hello& m);
 absl::Status CheckFields(const OpenDevice& m);

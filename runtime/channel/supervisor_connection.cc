@@ -41,6 +41,10 @@ absl::StatusOr<SupervisorConnection::Request> SupervisorConnection::Next() {
       FUSIOND_ASSIGN_OR_RETURN(OpenDevice open, DecodeRequest<OpenDevice>(message));
       return DeviceRequest{open.device};
     }
+    case MessageType::kWhyEnded: {
+      FUSIOND_ASSIGN_OR_RETURN(WhyEnded why, DecodeRequest<WhyEnded>(message));
+      return WhyRequest{why.process};
+    }
     default:
       return absl::InvalidArgumentError(absl::StrCat(
           "connection: message type ", static_cast<uint32_t>(type), " is not for the supervisor"));
@@ -55,6 +59,13 @@ absl::Status SupervisorConnection::SendLease(int memfd, uint64_t bytes) {
 
 absl::Status SupervisorConnection::RefuseLease(const absl::Status& why) {
   return SendError<LeaseReply>(fd(), why, kReplyTimeout);
+}
+
+absl::Status SupervisorConnection::SendWhy(const absl::StatusOr<std::string>& how) {
+  if (!how.ok()) return SendError<WhyEndedReply>(fd(), how.status(), kReplyTimeout);
+  WhyEndedReply reply = Make<WhyEndedReply>();
+  internal::SetText(*how, &reply.head);
+  return Send(fd(), reply, {}, kReplyTimeout);
 }
 
 absl::Status SupervisorConnection::RefuseDevice(const absl::Status& why) {

@@ -29,7 +29,10 @@ class SupervisorConnection {
   struct DeviceRequest {
     std::string device;  // as the client named it: "cpu" or a UUID
   };
-  using Request = std::variant<HelloDone, LeaseRequest, DeviceRequest>;
+  struct WhyRequest {
+    uint32_t process;  // the worker whose end is asked for
+  };
+  using Request = std::variant<HelloDone, LeaseRequest, DeviceRequest, WhyRequest>;
 
   int fd() const { return socket_.get(); }
 
@@ -42,6 +45,9 @@ class SupervisorConnection {
   // Answers a LeaseRequest: `memfd` immutable (base::CreateImmutable), `bytes` long.
   absl::Status SendLease(int memfd, uint64_t bytes);
   absl::Status RefuseLease(const absl::Status& why);
+
+  // Answers a WhyRequest.
+  absl::Status SendWhy(const absl::StatusOr<std::string>& how);
 
   // Answers a DeviceRequest: refuse it (the client may ask again), or pass the connection to the
   // worker that listens at the other end of `worker_socket` (WorkerLoop::AdoptFrom) and close our

@@ -67,9 +67,8 @@ absl::Status RunWorker(WorkerOptions options) {
     loop_for_loss->Lose(std::move(why));
   };
   cuda_options.on_stuck = [&] {
-    options.log("error",
-                "hung: a launch did not end after its deadline, nor does the driver return");
-    ::_exit(EXIT_FAILURE);
+    options.give_up(absl::AbortedError(
+        "hung: a launch did not end after its deadline, and the driver does not return"));
   };
   FUSIOND_ASSIGN_OR_RETURN(OpenedDevice opened,
                            OpenDevice(options, &source, std::move(cuda_options)));

@@ -2,7 +2,10 @@
 #ifndef FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_
 #define FUSIOND_RUNTIME_WORKER_WORKER_MAIN_H_
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -28,6 +31,10 @@ struct WorkerOptions {
   // A descriptor that becomes readable when the worker shall drain (signalfd or pipe); -1 = none.
   int drain_fd = -1;
   absl::Duration drain_grace = absl::Seconds(5);
+  // Ends the process at once; called from another thread where the driver does not return.
+  std::function<void(const absl::Status& why)> give_up = [](const absl::Status&) {
+    ::_exit(EXIT_FAILURE);
+  };
   std::function<void(const std::string& level, const std::string& line)> log =
       [](const std::string&, const std::string&) {};
 };
@@ -35,7 +42,7 @@ struct WorkerOptions {
 // Serves until the supervisor hangs up, the worker has been idle, it was drained (all OK), or the
 // context is lost (ABORTED). Call before any CUDA call in the process; CUDA_MODULE_LOADING is set
 // to EAGER here. After a GPU the process must end: what the device holds is not taken apart. Where
-// the driver does not return from a hung device, this ends the process itself.
+// the driver does not return from a hung device, `give_up` is called.
 absl::Status RunWorker(WorkerOptions options);
 
 }  // namespace fusiond::worker

@@ -106,6 +106,7 @@ void ChannelServer::Loop() {
           break;
         case kEnd:
           workers_.OnEvent(Workers::Event::kEnd, number);
+          AnswerWhy();
           break;
       }
     }
@@ -189,6 +190,10 @@ void ChannelServer::OnConnection(uint64_t number) {
 bool ChannelServer::Serve(Connection& connection, const Request& request) {
   if (const auto* lease = std::get_if<channel::SupervisorConnection::LeaseRequest>(&request))
     return ServeLease(connection, lease->digest).ok();
+  if (const auto* why = std::get_if<channel::SupervisorConnection::WhyRequest>(&request)) {
+    connection.why = why->process;
+    return ServeWhy(connection).ok();
+  }
   const auto* open = std::get_if<channel::SupervisorConnection::DeviceRequest>(&request);
   if (open == nullptr) return true;  // HELLO, answered already
   absl::Status status = refusing_ ? absl::UnavailableError("the daemon is draining")
@@ -202,6 +207,21 @@ bool ChannelServer::Serve(Connection& connection, const Request& request) {
     if (!Watch(fd, EPOLLIN | EPOLLRDHUP, Id(kConnection, connection.number)).ok()) return false;
   }
   return connection.channel->RefuseDevice(status).ok();
+}
+
+absl::Status ChannelServer::ServeWhy(Connection& connection) {
+  const absl::StatusOr<std::string> how = workers_.HowEnded(connection.identity, connection.why);
+  if (absl::IsUnavailable(how.status())) return absl::OkStatus();  // once it has ended
+  connection.why = 0;
+  return connection.channel->SendWhy(how);
+}
+
+void ChannelServer::AnswerWhy() {
+  std::vector<uint64_t> gone;
+  for (auto& [number, connection] : connections_) {
+    if (connection.why != 0 && !ServeWhy(connection).ok()) gone.push_back(number);
+  }
+  for (uint64_t number : gone) RemoveConnection(number);
 }
 
 absl::Status ChannelServer::ServeLease(Connection& connection, const base::Digest& digest) {
@@ -250,6 +270,14 @@ void ChannelServer::FillStatus(v1::StatusResponse& status) const {
     to->set_device(worker.device);
     to->set_identity(worker.identity);
     to->set_pid(worker.pid);
+  }
+  for (const Workers::End& end : workers_.Ends()) {
+    v1::StatusResponse::EndedWorker* to = status.add_ended_workers();
+    to->set_device(end.worker.device);
+    to->set_identity(end.worker.identity);
+    to->set_pid(end.worker.pid);
+    to->set_how(end.how);
+    to->set_ago_ns(absl::ToInt64Nanoseconds(Now() - end.at));
   }
   const Workers::Counts counts = workers_.counts();
   status.set_workers_started(counts.started);

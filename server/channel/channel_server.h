@@ -70,6 +70,7 @@ class ChannelServer {
     std::unique_ptr<channel::SupervisorConnection> channel;
     Identity identity;
     bool greeted = false;                // has said HELLO
+    int64_t why = 0;                     // the worker whose end it waits to hear of
     std::vector<cache::Pins::Pin> pins;  // of the leases taken here
   };
   // What connections of one identity hold together.
@@ -92,6 +93,9 @@ class ChannelServer {
   void OnConnection(uint64_t number);
   // False: the connection is done with.
   bool Serve(Connection& connection, const channel::SupervisorConnection::Request& request);
+  absl::Status ServeWhy(Connection& connection);
+  // After a worker's end.
+  void AnswerWhy();
   absl::Status ServeLease(Connection& connection, const base::Digest& digest);
 
   const ChannelOptions options_;

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/utf8.h"
 #include "runtime/channel/socket.h"
 #include "runtime/worker/executable_source.h"
 
@@ -17,8 +21,36 @@ namespace {
 constexpr absl::Duration kQuick = absl::Seconds(30);
 // Answered in one turn of the loop; a worker that asks for more waits for the next.
 constexpr int kFetchesPerTurn = 16;
+constexpr size_t kMaxEnds = 64;         // remembered
+constexpr size_t kMaxLastWords = 300;   // bytes, of what a worker says of its own end
+constexpr size_t kMaxVmstat = 1 << 16;  // bytes of /proc/vmstat
 
 absl::Duration Now() { return base::Clock::System().Now(); }
+
+// How many processes the kernel has killed for want of memory, in all cgroups; 0 where it does not
+// say.
+uint64_t OomKills() {
+  const absl::StatusOr<std::string> vmstat = base::ReadFile("/proc/vmstat", kMaxVmstat);
+  uint64_t kills = 0;
+  if (!vmstat.ok()) return 0;
+  for (absl::string_view line : absl::StrSplit(*vmstat, '\n')) {
+    if (absl::ConsumePrefix(&line, "oom_kill ") && absl::SimpleAtoi(line, &kills)) return kills;
+  }
+  return 0;
+}
+
+// What the worker sent before it ended. It may have been taken over by a client: one line of whole
+// characters.
+std::string LastWords(const ChildProcess& child) {
+  const absl::StatusOr<channel::ReceivedMessage> said =
+      channel::ReceiveMessage(child.socket(), absl::ZeroDuration());
+  if (!said.ok()) return "";
+  std::string words = base::ToUtf8({said->bytes, said->size}, kMaxLastWords);
+  for (char& c : words) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+  }
+  return words;
+}
 
 }  // namespace
 
@@ -90,6 +122,7 @@ absl::StatusOr<std::unique_ptr<Workers::Worker>> Workers::Start(const std::strin
   worker->device = device;
   worker->identity = identity;
   worker->started = Now();
+  worker->oom_kills = OomKills();
   SpawnOptions spawn;
   spawn.arguments = {"--role=worker", absl::StrCat("--device=", device)};
   if (!options_.driver_path.empty())
@@ -123,7 +156,7 @@ void Workers::AnswerFetches(Worker& worker) {
     absl::StatusOr<worker::FetchRequest> request = worker::ReceiveFetchRequest(socket);
     if (absl::IsDeadlineExceeded(request.status())) return;
     if (absl::IsUnavailable(request.status())) return Retire(worker);
-    if (!request.ok()) return Kill(worker);  // talks nonsense
+    if (!request.ok()) return Kill(worker, request.status().message());
     base::Digest digest;
     std::copy(std::begin(request->digest), std::end(request->digest), digest.bytes.begin());
     auto bytes =
@@ -134,7 +167,8 @@ void Workers::AnswerFetches(Worker& worker) {
     const absl::Status sent =
         memfd.ok() ? worker::SendFetchReply(socket, request->id, memfd->get(), bytes->value->size())
                    : worker::SendFetchError(socket, request->id, memfd.status());
-    if (!sent.ok()) return Kill(worker);  // it would wait for this answer for ever
+    // It would wait for this answer for ever.
+    if (!sent.ok()) return Kill(worker, "it did not take an executable that it asked for");
   }
 }
 
@@ -143,9 +177,24 @@ void Workers::Retire(Worker& worker) {
   unwatch_(worker.fetch.get());
 }
 
-void Workers::Kill(Worker& worker) {
+void Workers::Kill(Worker& worker, absl::string_view why) {
   Retire(worker);
+  worker.killed_for = std::string(why);
   worker.child->Kill();
+}
+
+std::string Workers::DescribeEnd(const Worker& worker, const std::optional<ExitStatus>& exit) {
+  if (!exit.has_value()) return "ended, nobody knows how";
+  if (!worker.killed_for.empty()) return absl::StrCat("killed by the daemon: ", worker.killed_for);
+  std::string how = exit->ToString();
+  if (exit->signal == 0 && exit->exit_code == 0) absl::StrAppend(&how, ", idle or drained");
+  if (exit->signal == SIGKILL) absl::StrAppend(&how, ", not by the daemon");
+  if (exit->signal == SIGKILL && OomKills() > worker.oom_kills) {
+    absl::StrAppend(&how, "; since its start the kernel has killed for want of memory");
+  }
+  const std::string words = LastWords(*worker.child);
+  if (!words.empty()) absl::StrAppend(&how, ": ", words);
+  return how;
 }
 
 void Workers::OnEnded(uint64_t number) {
@@ -153,14 +202,18 @@ void Workers::OnEnded(uint64_t number) {
   workers_.erase(number);
   const std::optional<ExitStatus> exit = worker->child->Reap();
   const bool clean = exit.has_value() && exit->signal == 0 && exit->exit_code == 0;
-  options_.log(
-      clean ? "info" : "warning",
-      absl::StrCat("worker ended: device=", worker->device, " identity=", worker->identity.Name(),
-                   " pid=", worker->child->pid(), " ", exit.has_value() ? exit->ToString() : "?"));
+  End end{{worker->device, worker->identity.Name(), worker->child->pid()},
+          DescribeEnd(*worker, exit),
+          Now()};
+  options_.log(clean ? "info" : "warning", absl::StrCat("worker ended: device=", end.worker.device,
+                                                        " identity=", end.worker.identity,
+                                                        " pid=", end.worker.pid, " ", end.how));
   NoteEnd(*worker, clean);
-  if (!clean) {
+  {
     base::MutexLock lock(&mutex_);
-    ++counts_.lost;
+    counts_.lost += clean ? 0 : 1;
+    ends_.push_back(std::move(end));
+    if (ends_.size() > kMaxEnds) ends_.pop_front();
   }
   Publish();
 }
@@ -199,6 +252,23 @@ void Workers::Publish() {
 std::vector<Workers::Info> Workers::List() const {
   base::MutexLock lock(&mutex_);
   return list_;
+}
+
+std::deque<Workers::End> Workers::Ends() const {
+  base::MutexLock lock(&mutex_);
+  return ends_;
+}
+
+absl::StatusOr<std::string> Workers::HowEnded(const Identity& identity, int64_t pid) const {
+  const auto is_it = [&, name = identity.Name()](const Info& worker) {
+    return worker.identity == name && worker.pid == pid;
+  };
+  base::MutexLock lock(&mutex_);
+  if (std::any_of(list_.begin(), list_.end(), is_it)) return absl::UnavailableError("it runs");
+  const auto found =
+      std::find_if(ends_.rbegin(), ends_.rend(), [&](const End& end) { return is_it(end.worker); });
+  if (found != ends_.rend()) return found->how;
+  return absl::NotFoundError(absl::StrCat("no worker with process id ", pid, " is remembered"));
 }
 
 Workers::Counts Workers::counts() const {

@@ -4,18 +4,20 @@
 // a new epoch, after a pause that grows with quick failures. Each worker has two sockets: over one
 // it is given clients' connections, over the other it asks for executables.
 //
-// Thread-safety: single-thread (the channel server's); List, counts and WaitUntilNone from any
-// thread. Nothing blocks: a worker that does not read what it is sent is refused new connections,
-// and is killed where the lost message would leave it waiting for ever. Ownership: cache and grants
-// outlive it; the destructor does as KillAll.
+// Thread-safety: single-thread (the channel server's); List, Ends, HowEnded, counts and
+// WaitUntilNone from any thread. Nothing blocks: a worker that does not read what it is sent is
+// refused new connections, and is killed where the lost message would leave it waiting for ever.
+// Ownership: cache and grants outlive it; the destructor does as KillAll.
 #ifndef FUSIOND_SERVER_CHANNEL_WORKERS_H_
 #define FUSIOND_SERVER_CHANNEL_WORKERS_H_
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
@@ -57,6 +60,11 @@ class Workers {
     std::string identity;
     pid_t pid = 0;
   };
+  struct End {
+    Info worker;
+    std::string how;  // "killed by signal 9 (KILL), not by the daemon"; whole characters, one line
+    absl::Duration at;
+  };
 
   Workers(WorkerOptions options, cache::Cache* cache, const Grants* grants, Watch watch,
           Unwatch unwatch);
@@ -71,10 +79,16 @@ class Workers {
   void OnEvent(Event event, uint64_t number);
   // Asks every worker to drain.
   void Terminate();
+  // How the identity's worker with this process id ended, the last one that had it: UNAVAILABLE
+  // while it runs, NOT_FOUND where none is remembered.
+  absl::StatusOr<std::string> HowEnded(const Identity& identity, int64_t pid) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Kills every worker and waits.
   void KillAll();
 
   std::vector<Info> List() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the last ones, the latest last.
+  std::deque<End> Ends() const ABSL_LOCKS_EXCLUDED(mutex_);
   struct Counts {
     uint64_t started = 0;
     uint64_t lost = 0;  // ended otherwise than by themselves
@@ -90,7 +104,9 @@ class Workers {
     std::string device;
     Identity identity;
     absl::Duration started;
-    bool ending = false;  // gets no more connections; its end event is awaited
+    std::string killed_for;  // by us; empty: not
+    uint64_t oom_kills = 0;  // of the whole machine, when it started
+    bool ending = false;     // gets no more connections; its end event is awaited
   };
   struct Pause {
     absl::Duration length;
@@ -105,7 +121,8 @@ class Workers {
   void AnswerFetches(Worker& worker);
   // No more connections for it: it ends by itself, or, with Kill, at once.
   void Retire(Worker& worker);
-  void Kill(Worker& worker);
+  void Kill(Worker& worker, absl::string_view why);
+  static std::string DescribeEnd(const Worker& worker, const std::optional<ExitStatus>& exit);
   void OnEnded(uint64_t number);
   void NoteEnd(const Worker& worker, bool clean);
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -123,6 +140,7 @@ class Workers {
   mutable base::Mutex mutex_;
   mutable base::CondVar changed_;
   std::vector<Info> list_ ABSL_GUARDED_BY(mutex_);  // of workers_, for other threads
+  std::deque<End> ends_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

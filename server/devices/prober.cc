@@ -14,6 +14,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/framing.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/channel/socket.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/probe.h"
 #include "server/process/child_process.h"
@@ -22,6 +23,7 @@ namespace fusiond::server {
 namespace {
 
 constexpr uint32_t kMaxAnswerBytes = 1 << 20;
+constexpr absl::Duration kEndsWithin = absl::Seconds(1);  // a process that has hung up
 
 absl::Duration Now() { return base::Clock::System().Now(); }
 
@@ -54,6 +56,15 @@ absl::StatusOr<std::string> ReadAnswer(int socket, absl::Duration deadline, int 
   }
 }
 
+// Of a child that has hung up, or will be killed: ", killed by signal 11 (SEGV)"; empty while it
+// runs.
+std::string HowEnded(ChildProcess& child) {
+  pollfd ended{child.pidfd(), POLLIN, 0};
+  if (channel::HasHungUp(child.socket())) ::poll(&ended, 1, PollMilliseconds(kEndsWithin));
+  const std::optional<ExitStatus> exit = child.Reap();
+  return exit.has_value() ? absl::StrCat(", ", exit->ToString()) : "";
+}
+
 }  // namespace
 
 absl::StatusOr<v1::DevicesResponse> RunProbe(const ProberOptions& options, int stop) {
@@ -65,8 +76,8 @@ absl::StatusOr<v1::DevicesResponse> RunProbe(const ProberOptions& options, int s
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child, ChildProcess::Spawn(spawn));
   absl::StatusOr<std::string> bytes = ReadAnswer(child->socket(), Now() + options.timeout, stop);
   if (!bytes.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat("the device probe gave no answer: ", bytes.status().message()));
+    return absl::UnavailableError(absl::StrCat(
+        "the device probe gave no answer: ", bytes.status().message(), HowEnded(*child)));
   }
   v1::DevicesResponse response;
   if (!response.ParseFromString(*bytes))

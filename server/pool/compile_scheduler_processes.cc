@@ -101,6 +101,7 @@ void CompileScheduler::HandleEvents(const std::vector<pollfd>& polled, absl::Dur
 
 void CompileScheduler::DropDead() {
   for (const std::unique_ptr<CompileProcess>& process : processes_) {
+    // If it is not dead yet; its exit status decides the rest.
     if (process->state == State::kIdle && process->HasHungUp()) process->Kill();
   }
 }
@@ -184,10 +185,14 @@ void CompileScheduler::HandleEnd(CompileProcess& process, const ExitStatus& exit
   if (!process.job.has_value()) {
     if (process.end_expected) return;
     if (!process.ready) {
-      return StartFailed(absl::UnavailableError(what + " before it was ready"), now);
+      counters_.last_end = what + " before it was ready";
+      return StartFailed(absl::UnavailableError(counters_.last_end), now);
     }
-    return Log(what + " while idle");
+    ++counters_.ended_idle;
+    counters_.last_end = what + " while idle";
+    return Log(counters_.last_end);
   }
+  counters_.last_end = what + " at a job";
   CompileOutcome outcome = FailedOutcome(absl::InternalError(
       absl::StrCat(what, exit.signal == SIGSYS ? ", a system call that its sandbox forbids" : "")));
   if (exit.signal == SIGSYS) {

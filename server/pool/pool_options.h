@@ -61,6 +61,8 @@ struct CompilePoolStatus {
   uint64_t retired = 0;        // ended as planned: tenant change, age, memory, idleness
   uint64_t start_failures = 0;
   std::string last_start_failure;
+  uint64_t ended_idle = 0;  // processes that ended, unasked, without a job
+  std::string last_end;     // the last unplanned end: process, signal or exit code, at what
   // Of the process that became ready last; `nvrtc_missing` says why there is none.
   std::optional<internal::v1::NvrtcInfo> nvrtc;
   std::string nvrtc_missing;

@@ -220,6 +220,7 @@ absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Call& call) {
   FUSIOND_ASSIGN_OR_RETURN(base::UniqueFd connection, connect_(call.identity));
   FUSIOND_ASSIGN_OR_RETURN(channel::SupervisorClient supervisor,
                            channel::SupervisorClient::Greet(std::move(connection), options));
+  supervisor.SetReconnect([&] { return connect_(call.identity); });
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<channel::ClientSession> session,
                            supervisor.OpenDevice(call.device));
   FUSIOND_ASSIGN_OR_RETURN(channel::ClientSession::LoadedExecutable loaded, session->Load(digest));

@@ -259,6 +259,8 @@ v1::StatusResponse FusiondLogic::Status() const {
   to.set_cancelled(pool.cancel_kills);
   to.set_retired(pool.retired);
   to.set_start_failures(pool.start_failures);
+  to.set_ended_idle(pool.ended_idle);
+  to.set_last_end(pool.last_end);
   const std::string cache = cache_->Degraded();
   if (!cache.empty()) response.add_degraded(absl::StrCat("cache: ", cache));
   response.set_fallbacks(engine_->fallbacks());

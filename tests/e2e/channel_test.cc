@@ -5,13 +5,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cc/paths.h"
 #include "runtime/base/file.h"
+#include "runtime/base/status_macros.h"
 #include "runtime/channel/client_session.h"
 #include "runtime/channel/messages.h"
 #include "runtime/channel/socket.h"
@@ -95,12 +98,47 @@ TEST(ChannelTest, KilledWorkerIsContextLostAndAnotherTakesOver) {
                        AllOf(HasSubstr(absl::StrCat("launch ", number, " of executable ",
                                                     ready.add.digest.Hex().substr(0, 16))),
                              HasSubstr(absl::StrCat("the worker of cpu, process ", worker)),
-                             HasSubstr("may have run"), HasSubstr("open another"))));
-  EXPECT_THAT(ready.session->Load(base::Digest()), StatusIs(absl::StatusCode::kUnavailable));
+                             HasSubstr("killed by signal 9 (KILL), not by the daemon"),
+                             HasSubstr("may have run"),
+                             HasSubstr("open another, which gets a new worker and epoch"))));
+  EXPECT_THAT(ready.session->Load(base::Digest()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("killed by signal 9 (KILL)")));
+  EXPECT_THAT(ready.session->Launch(ready.add, ready.places(), {}),
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr("killed by signal 9 (KILL)"), HasSubstr("not started"))));
+  ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
+  ASSERT_EQ(status.ended_workers_size(), 1);
+  EXPECT_EQ(status.ended_workers(0).pid(), worker);
+  EXPECT_THAT(status.ended_workers(0).how(), HasSubstr("killed by signal 9 (KILL)"));
   ASSERT_OK_AND_ASSIGN(Ready next, MakeReady(*client));
   EXPECT_NE(next.session->epoch(), ready.session->epoch());
   EXPECT_THAT(next.session->Run(next.add, next.places(), {}), IsOk());
   EXPECT_NE(WorkerPid(*client), worker);
+}
+
+// The supervisor's end, without the client library's way to it.
+TEST(ChannelTest, EndOfAWorkerIsToldToItsIdentityOnceItIsKnown) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  ASSERT_OK_AND_ASSIGN(Ready ready, MakeReady(*client));
+  const auto worker = static_cast<uint32_t>(WorkerPid(*client));
+  const auto ask = [&](uint32_t process) -> absl::StatusOr<std::string> {
+    FUSIOND_ASSIGN_OR_RETURN(
+        channel::SupervisorClient supervisor,
+        channel::SupervisorClient::Connect(client::ChannelSocket(daemon.sockets())));
+    return supervisor.WhyEnded(process);
+  };
+  EXPECT_THAT(ask(1), StatusIs(absl::StatusCode::kNotFound));
+  auto waiting = std::async(std::launch::async, [&] { return ask(worker); });
+  // Answered later than what came after it, since the worker runs.
+  ASSERT_THAT(ready.session->Run(ready.add, ready.places(), {}), IsOk());
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  ASSERT_EQ(::kill(static_cast<pid_t>(worker), SIGSEGV), 0);
+  const absl::StatusOr<std::string> told = waiting.get();
+  ASSERT_THAT(told, IsOk());
+  EXPECT_THAT(*told, HasSubstr("killed by signal 11 (SEGV)"));
+  EXPECT_EQ(*ask(worker), *told);
 }
 
 // A worker that is stopped, as by a debugger, is waited for as long as the caller says; then the

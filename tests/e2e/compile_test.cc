@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <thread>
@@ -174,6 +175,30 @@ TEST(CompileTest, WarmUpWithoutADaemonIsToldSoon) {
   daemon.Stop(SIGTERM);
   EXPECT_THAT(client->Warm({}, [](const v1::WarmEvent&) {}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(daemon.sockets())));
+}
+
+TEST(CompileTest, ArtifactsPastTheirDeadlineTakeTheirJobAlong) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--compile-processes", "1"}, .environment = {}, .listen_fds = {}});
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  const std::vector<pid_t> processes = daemon.CompileProcesses();
+  ASSERT_EQ(processes.size(), 1u);
+  ::kill(processes[0], SIGSTOP);
+  const auto stub = v1::Fusiond::NewStub(grpc::CreateChannel(
+      "unix:" + client::ControlSocket(daemon.sockets()), grpc::InsecureChannelCredentials()));
+  v1::GetArtifactsRequest request;
+  *request.mutable_request() = client::Client::MakeRequest(AddGraph(), "cpu", {}, {});
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  v1::GetArtifactsResponse response;
+  EXPECT_EQ(stub->GetArtifacts(&context, request, &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
+    if (status.pool().busy() == 0 && status.pool().queued() == 0 && status.calls().active() == 0)
+      break;
+  }
+  EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
 }
 
 TEST(CompileTest, CancelledArtifactsTakeTheirJobAlong) {

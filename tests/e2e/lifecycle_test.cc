@@ -10,6 +10,7 @@
 #include <future>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cc/paths.h"
@@ -321,6 +322,35 @@ TEST(LifecycleTest, LinesOfWorkersLookLikeTheDaemons) {
         std::string(line),
         ::testing::ContainsRegex("^[0-9]{4}-[0-9]{2}-[0-9]{2}T[^ ]+ (debug|info|warning|error) "));
   }
+}
+
+// The GPU's driver is somebody else's code: its crash is told as what it is.
+TEST(LifecycleTest, ProbeThatCrashesIsToldWithItsSignal) {
+  TestDaemon daemon;
+  daemon.Serve(
+      {.arguments = {"--driver", FUSIOND_CRASHING_DRIVER}, .environment = {}, .listen_fds = {}});
+  ASSERT_OK_AND_ASSIGN(const v1::DevicesResponse devices, daemon.Connect()->Devices());
+  EXPECT_THAT(devices.problem(), AllOf(HasSubstr("the device probe gave no answer"),
+                                       HasSubstr("killed by signal 6 (ABRT)")));
+}
+
+// Each end of a child that nobody asked for is in the status, with its reason.
+TEST(LifecycleTest, CompileProcessThatEndsIdleIsToldWithItsSignal) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  const std::vector<pid_t> processes = daemon.CompileProcesses();
+  ASSERT_FALSE(processes.empty());
+  ASSERT_EQ(::kill(processes[0], SIGTERM), 0);
+  const std::string how =
+      absl::StrCat("compile process ", processes[0], " killed by signal 15 (TERM) ");
+  daemon.WaitForLog(how);
+  v1::StatusResponse status;
+  do {
+    ASSERT_OK_AND_ASSIGN(status, client->GetStatus());
+  } while (!absl::StartsWith(status.pool().last_end(), how));
+  EXPECT_EQ(status.pool().crashes(), 0u);
+  EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
 }
 
 TEST(LifecycleTest, NvrtcThatComesLaterIsFoundOnSighup) {

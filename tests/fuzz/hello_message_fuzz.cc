@@ -35,9 +35,9 @@ void Decode(const char* packet, size_t size, size_t fds) {
   std::memcpy(message.bytes, packet, message.size);
   message.fds.resize(fds);
   DecodeRequests<Hello, Lease, OpenDevice, OpenRing, Load, Unload, Allocate, Import, FreeBuffer,
-                 Goodbye, Adopt>(message);
+                 Goodbye, Adopt, WhyEnded>(message);
   DecodeReplies<HelloReply, LeaseReply, OpenDeviceReply, OpenRingReply, LoadReply, UnloadReply,
-                AllocateReply, ImportReply, FreeBufferReply, GoodbyeReply>(message);
+                AllocateReply, ImportReply, FreeBufferReply, GoodbyeReply, WhyEndedReply>(message);
   if (auto hello = DecodeRequest<Hello>(message); hello.ok()) {
     if (auto agreed = Negotiate(*hello); agreed.ok()) {
       FUSIOND_CHECK((agreed->features & ~kAllFeatures) == 0 && agreed->abi_minor <= kAbiMinor);

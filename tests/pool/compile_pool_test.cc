@@ -357,6 +357,8 @@ TEST_F(CompilePoolTest, IdleProcessThatDiesIsNoJobsCrash) {
   EXPECT_EQ(scheduler.GetStatus().out_of_memory, 0u);
   while (log.empty()) turn();
   EXPECT_THAT(log[0], HasSubstr("while idle"));
+  EXPECT_GE(scheduler.GetStatus().ended_idle, 1u);
+  EXPECT_THAT(scheduler.GetStatus().last_end, HasSubstr("killed by signal 9 (KILL) while idle"));
   scheduler.Abort(now());
 }
 
