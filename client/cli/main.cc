@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cc/paths.h"
 #include "client/cli/commands.h"
@@ -50,7 +51,7 @@ CLI::Validator Seconds() {
 // An unsigned number would take -1 as its largest value.
 CLI::Validator NoSign() {
   const auto check = [](std::string& text) -> std::string {
-    return text.find('-') == std::string::npos ? "" : "0 or more, not '" + text + "'";
+    return absl::StrContains(text, '-') ? "0 or more, not '" + text + "'" : "";
   };
   return CLI::Validator(check, "");
 }
