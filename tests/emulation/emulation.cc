@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -170,6 +171,8 @@ absl::StatusOr<std::string> Compile(const std::string& text, const RunOptions& o
 // Sanitizers end the process with a report; so does the runner on a signal.
 absl::Status FaultReport(int status, const std::string& log) {
   FUSIOND_ASSIGN_OR_RETURN(std::string output, base::ReadFile(log));
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+    return absl::AbortedError("the emulation ran out of time");
   const std::string how = WIFSIGNALED(status) ? absl::StrCat("signal ", WTERMSIG(status))
                                               : absl::StrCat("exit status ", WEXITSTATUS(status));
   return absl::AbortedError(absl::StrCat(output.substr(0, 8000), "(", how, ")"));

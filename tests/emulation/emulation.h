@@ -31,7 +31,7 @@ struct RunOptions {
   Checker checker = Checker::kPlain;
   std::vector<Interleaving> interleavings{};  // empty: SixInterleavings()
   int resident_ctas = 3;
-  int seconds = 60;
+  int seconds = 60;  // of the processor
 };
 
 // Ascending, descending and shuffled order, each with late and with early copies.

@@ -101,8 +101,10 @@ TEST(EmulationTest, DeadlockNamesWhoWaitsWhere) {
 }
 
 TEST(EmulationTest, KernelThatNeverEndsIsStopped) {
-  EXPECT_THAT(Try("volatile int go = 1; while (go) {}", {.seconds = 1}),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("ran out of time")));
+  for (Checker checker : {Checker::kPlain, Checker::kAddress, Checker::kThread}) {
+    EXPECT_THAT(Try("volatile int go = 1; while (go) {}", {.checker = checker, .seconds = 1}),
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("ran out of time")));
+  }
 }
 
 TEST(EmulationTest, FullStackIsNamed) {

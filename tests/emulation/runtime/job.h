@@ -47,7 +47,7 @@ struct Job {
   std::vector<Launch> chain{};
   std::vector<Interleaving> interleavings{};
   uint64_t resident_ctas = 3;  // of each grid: the machine's SMs
-  uint64_t seconds = 60;
+  uint64_t seconds = 60;       // of the processor
 };
 
 struct Outcome {
