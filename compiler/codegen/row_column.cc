@@ -64,7 +64,7 @@ class RowColumn {
     if (async_) WriteAsyncRing();
     WriteColumns();
     rows_.DeclareSums();
-    if (RowLoads()) rows_.DeclareRowLoads();
+    if (rows_.HasAhead()) rows_.DeclareAhead();
     WriteRows();
     for (uint32_t r = 0; r < sums.size(); ++r) WriteSums(r, sums[r]);
     out_.Line("fd_launch_dependents();");
@@ -78,16 +78,6 @@ class RowColumn {
 
  private:
   const char* Index() const { return rows_.Index(); }
-  bool RowLoads() const {
-    for (const schedule::Pass& pass : stages_.passes) {
-      for (uint32_t i : pass.rows) {
-        const Instr& instr = region_.instrs[i];
-        if (instr.kind == Instr::Kind::kLoad && instr.dims != 0) return true;
-      }
-    }
-    return false;
-  }
-
   void WritePlace() {
     const int team = schedule_.threads_per_row;
     if (teams_ > 1) {
@@ -206,13 +196,13 @@ class RowColumn {
   }
 
   // Values of 32 rows at once, a row a lane: were each row's loaded for itself, ptxas might delay
-  // the load to where nothing hides it.
-  void WriteRowLoads() {
+  // the load to where nothing hides it, and a division would stand in every row's way.
+  void WriteAhead() {
     out_.Open("if (i % 32 == 0)");
     out_.Line("const ", Index(),
               " mine = first + (i + fd_lane()) * step, row = mine < n ? mine : n - 1;");
     rows_.WriteRow();
-    rows_.WriteRowLoads();
+    rows_.WriteAhead();
     out_.Close();
   }
 
@@ -221,7 +211,7 @@ class RowColumn {
     if (async_) out_.Line("u32 s = 0;");
     out_.Open("for (", Index(), " i = 0; i < count; i++)");
     if (async_) out_.Line("fetch(i + ", schedule_.stages - 1, ");");
-    if (RowLoads()) WriteRowLoads();
+    if (rows_.HasAhead()) WriteAhead();
     out_.Line("const ", Index(), " row = first + i * step;");
     rows_.WriteRow();
     for (uint32_t i : stages_.held) rows_.DeclareHeld(i);

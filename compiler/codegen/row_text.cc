@@ -1,6 +1,7 @@
 #include "compiler/codegen/row_text.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -121,24 +122,50 @@ void RowText::WriteRow() {
   }
 }
 
-void RowText::DeclareRowLoads() {
-  for (const schedule::Pass& pass : stages_.passes) {
-    for (uint32_t i : pass.rows) {
-      const Instr& instr = region_.instrs[i];
-      if (instr.kind != Instr::Kind::kLoad || ScopeOf(i) == Scope::kKernel) continue;
-      out_.Line(RegisterType(instr.dtype), " l", i, ";");
-    }
-  }
+bool RowText::IsAhead(uint32_t i) const {
+  const Instr& instr = region_.instrs[i];
+  if (ScopeOf(i) != Scope::kRow) return false;
+  if (instr.kind == Instr::Kind::kLoad) return true;
+  const std::vector<uint32_t>& first = stages_.passes[0].rows;
+  return std::find(first.begin(), first.end(), i) != first.end();
 }
 
-void RowText::WriteRowLoads() {
-  for (const schedule::Pass& pass : stages_.passes) {
-    for (uint32_t i : pass.rows) {
-      const Instr& instr = region_.instrs[i];
-      if (instr.kind != Instr::Kind::kLoad || ScopeOf(i) == Scope::kKernel) continue;
-      out_.Line("l", i, " = ", RowLoad(instr), ";");
+std::vector<uint32_t> RowText::Ahead() const {
+  std::vector<uint32_t> ahead;
+  for (const schedule::Pass& pass : stages_.passes)
+    std::copy_if(pass.rows.begin(), pass.rows.end(), std::back_inserter(ahead),
+                 [&](uint32_t i) { return IsAhead(i); });
+  return ahead;
+}
+
+bool RowText::IsShuffled(uint32_t i) const {
+  for (const schedule::Store& store : region_.stores)
+    if (store.value == i) return true;
+  for (uint32_t user = i + 1; user < region_.instrs.size(); ++user) {
+    const std::vector<uint32_t>& operands = region_.instrs[user].operands;
+    if (!IsAhead(user) && std::find(operands.begin(), operands.end(), i) != operands.end())
+      return true;
+  }
+  return false;
+}
+
+void RowText::DeclareAhead() {
+  for (uint32_t i : Ahead())
+    if (IsShuffled(i)) out_.Line(RegisterType(region_.instrs[i].dtype), " l", i, ";");
+}
+
+void RowText::WriteAhead() {
+  pass_ = 0;
+  for (uint32_t i : Ahead()) {
+    const Instr& instr = region_.instrs[i];
+    if (instr.kind == Instr::Kind::kLoad) {
+      out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ", RowLoad(instr), ";");
+    } else {
+      WriteCompute(i);
     }
   }
+  for (uint32_t i : Ahead())
+    if (IsShuffled(i)) out_.Line("l", i, " = v", i, ";");
 }
 
 // A load of one value a row, converted.
@@ -153,10 +180,11 @@ void RowText::WriteRowValues(size_t p, absl::string_view lane) {
   for (uint32_t i : stages_.passes[p].rows) {
     const Instr& instr = region_.instrs[i];
     if (ScopeOf(i) == Scope::kKernel) continue;
-    if (instr.kind == Instr::Kind::kLoad) {
-      out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
-                lane.empty() ? RowLoad(instr) : absl::StrCat("fd_shuffle(l", i, ", ", lane, ")"),
-                ";");
+    const char* type = RegisterType(instr.dtype);
+    if (!lane.empty() && IsAhead(i)) {
+      if (IsShuffled(i)) out_.Line("const ", type, " v", i, " = fd_shuffle(l", i, ", ", lane, ");");
+    } else if (instr.kind == Instr::Kind::kLoad) {
+      out_.Line("const ", type, " v", i, " = ", RowLoad(instr), ";");
     } else {
       WriteCompute(i);
     }

@@ -49,11 +49,13 @@ class RowText {
   // Coordinates and offsets of `row`; then the shift.
   void WriteRow();
   // Loads of one value a row, and what is computed from them before pass `p`. `lane`, unless empty:
-  // the loads were done before, lane `lane` of the warp has this row's in l<i>.
+  // WriteAhead came before, and lane `lane` of the warp has this row's values.
   void WriteRowValues(size_t p, absl::string_view lane = "");
-  // Declarations "f32 l<i>;" of all loads of one value a row; and l<i> = …, after WriteRow.
-  void DeclareRowLoads();
-  void WriteRowLoads();
+  // Rows ahead, a row a lane: all loads of one value a row, and what is computed from them before
+  // the first pass. What the row's own turn needs of them goes to l<i>, declared "f32 l<i>;".
+  bool HasAhead() const { return !Ahead().empty(); }
+  void DeclareAhead();
+  void WriteAhead();  // after WriteRow
 
   // Instead of row numbers from a first to the last column, vectors of a step: they begin behind
   // column `first`, an expression of type Index() without low operators.
@@ -118,6 +120,9 @@ class RowText {
   bool KeepsPhase(const schedule::Access& access) const;
   std::string Offset(const schedule::Access& access) const;  // of vector k
   std::string RowLoad(const schedule::Instr& instr) const;
+  std::vector<uint32_t> Ahead() const;
+  bool IsAhead(uint32_t instr) const;
+  bool IsShuffled(uint32_t instr) const;  // of what is ahead: needed in the row's turn
   std::string RowOwner(const schedule::Access& access) const;
   std::string ColumnOwner(const schedule::Access& access) const;
   void WriteStore(size_t store);

@@ -218,7 +218,7 @@ TEST_F(GraphGpuTest, RandomGraphs) {
   if (const char* given = std::getenv("FUSIOND_GPU_RANDOM_GRAPHS")) {
     ASSERT_TRUE(absl::SimpleAtoi(given, &count));
   }
-  int refused = 0;
+  int refused = 0, decided = 0;
   for (int i = 0; i < count; ++i) {
     const uint64_t seed = seed_ + static_cast<uint64_t>(i);
     SCOPED_TRACE(absl::StrCat("FUSIOND_TEST_SEED=", seed));
@@ -228,14 +228,20 @@ TEST_F(GraphGpuTest, RandomGraphs) {
     options.bounds.finite_only = true;
     options.max_undecided = 1;
     options.alignment = i % 2 == 0 ? 16 : 1;
+    const BoundsReport before = report_.bounds;
     const absl::Status status = Run(graph, options);
     if (absl::IsUnimplemented(status)) ++refused;
+    const int64_t elements = report_.bounds.elements - before.elements;
+    if (2 * (report_.bounds.undecided - before.undecided) < elements) ++decided;
     EXPECT_THAT(status, IsOk()) << ir::Print(graph);
   }
-  std::printf("%d random graphs: %d kernels, %lld elements, %lld undecided, %d graphs refused\n",
-              count, report_.kernels, static_cast<long long>(report_.bounds.elements),
-              static_cast<long long>(report_.bounds.undecided), refused);
-  EXPECT_LT(report_.bounds.undecided, report_.bounds.elements / 2);
+  std::printf(
+      "%d random graphs: %d kernels, %lld elements, %lld undecided, %d graphs refused, most "
+      "elements decided in %d\n",
+      count, report_.kernels, static_cast<long long>(report_.bounds.elements),
+      static_cast<long long>(report_.bounds.undecided), refused, decided);
+  // By graphs: one of many elements may overflow in most of them.
+  EXPECT_GT(decided, count / 2);
 }
 
 }  // namespace
