@@ -334,8 +334,9 @@ TEST_F(LevelDbStoreTest, RequestsAreCountedExactly) {
     return RecordKey::Of(RequestKey{base::Sha256(absl::StrCat(i))});
   };
   const auto commit = [&](LevelDbStore& store, int i) {
-    const StoreWrite writes[] = {{request(i), "material", Small(i)},
-                                 {KeyOf(i), "material", Small(i)}};
+    const std::string payload = Small(i);
+    const StoreWrite writes[] = {{request(i), "material", payload},
+                                 {KeyOf(i), "material", payload}};
     ASSERT_THAT(store.Commit(writes), IsOk());
   };
   absl::StatusOr<std::unique_ptr<LevelDbStore>> opening = LevelDbStore::Create(Options());
