@@ -90,6 +90,7 @@ absl::StatusOr<uint64_t> Session::Launch(const RemoteExecutable& executable,
   command.tensors = arguments;
   command.extents = extents;
   command.cookie = next_number_;
+  command.timed = options_.timed;
   FUSIOND_RETURN_IF_ERROR(MakeRoom());
   absl::Status status = ring_->Launch(command);
   while (absl::IsResourceExhausted(status) &&

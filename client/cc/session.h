@@ -69,11 +69,13 @@ std::vector<int64_t> LaunchNumbers(const executable::Executable& executable,
 struct SessionOptions {
   // How long the worker may take to answer one request, and to complete one launch or copy.
   absl::Duration answer_limit = absl::Minutes(2);
+  // Have the worker measure on_device of each launch, which costs a GPU launch some 2 us.
+  bool timed = false;
 };
 
 struct LaunchTimes {
-  absl::Duration queued;
-  absl::Duration on_device;
+  absl::Duration queued;     // taken by the worker until started
+  absl::Duration on_device;  // started until finished; zero unless SessionOptions::timed
 };
 
 class Session {

@@ -121,6 +121,7 @@ absl::StatusOr<std::vector<HostArray>> RunOnce(client::Client& client, const Loa
   report.device = device;
   client::SessionOptions options;
   options.answer_limit = absl::Seconds(arguments.wait_limit_s);
+  options.timed = true;
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Session> session,
                            client.OpenDevice(device, kPatience, options));
   return RunRemotely(*session, fusion, executable, inputs, device != "cpu", arguments.repeat,

@@ -32,22 +32,23 @@ constexpr char kAgain[] =
 absl::StatusOr<std::unique_ptr<ClientRing>> ClientRing::Create(
     std::shared_ptr<ClientConnection> connection, int region_a_fd, int region_b_fd,
     base::UniqueFd wake_worker, base::UniqueFd wake_client, const RingGeometry& geometry,
-    absl::Duration spin) {
+    absl::Duration spin, uint16_t abi_minor) {
   FUSIOND_ASSIGN_OR_RETURN(ClientRegions regions, MapRegions(region_a_fd, region_b_fd, geometry));
   return std::unique_ptr<ClientRing>(new ClientRing(std::move(connection), std::move(regions),
                                                     std::move(wake_worker), std::move(wake_client),
-                                                    geometry, spin));
+                                                    geometry, spin, abi_minor));
 }
 
 ClientRing::ClientRing(std::shared_ptr<ClientConnection> connection, ClientRegions regions,
                        base::UniqueFd wake_worker, base::UniqueFd wake_client,
-                       const RingGeometry& geometry, absl::Duration spin)
+                       const RingGeometry& geometry, absl::Duration spin, uint16_t abi_minor)
     : connection_(std::move(connection)),
       regions_(std::move(regions)),
       wake_worker_(std::move(wake_worker)),
       wake_client_(std::move(wake_client)),
       geometry_(geometry),
       spin_(spin),
+      knows_timed_(abi_minor >= 3),
       submissions_(regions_.a, regions_.b, geometry),
       completions_(regions_.a, regions_.b, geometry),
       pending_(geometry.entries) {
@@ -132,6 +133,7 @@ absl::Status ClientRing::Launch(const LaunchCommand& command) {
             reinterpret_cast<int64_t*>(slab->data + tensor_bytes));
   SubmissionEntry& entry =
       NewEntry(Opcode::kLaunch, command.stream_slot, command.cookie, command.deadline);
+  if (command.timed && knows_timed_) entry.flags = kTimed;
   entry.launch = {.executable = command.executable,
                   .arguments_offset = slab->offset,
                   .arguments_bytes = bytes,

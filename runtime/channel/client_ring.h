@@ -41,6 +41,7 @@ struct LaunchCommand {
   uint64_t cookie = 0;
   // As base::Clock::System().Now(); infinite = none.
   absl::Duration deadline = absl::InfiniteDuration();
+  bool timed = false;  // the completion carries device_ns (layout.h, kTimed)
 };
 
 struct CopyCommand {
@@ -54,11 +55,11 @@ struct CopyCommand {
 
 class ClientRing {
  public:
-  // From ClientSession::OpenRing. `connection` is watched for hang-up.
+  // From ClientSession::OpenRing. `connection` is watched for hang-up; `abi_minor` as negotiated.
   static absl::StatusOr<std::unique_ptr<ClientRing>> Create(
       std::shared_ptr<ClientConnection> connection, int region_a_fd, int region_b_fd,
       base::UniqueFd wake_worker, base::UniqueFd wake_client, const RingGeometry& geometry,
-      absl::Duration spin);
+      absl::Duration spin, uint16_t abi_minor);
   ~ClientRing();
 
   // Queue one command. RESOURCE_EXHAUSTED: no credit (reap completions) or the argument slab is
@@ -96,7 +97,7 @@ class ClientRing {
  private:
   ClientRing(std::shared_ptr<ClientConnection> connection, ClientRegions regions,
              base::UniqueFd wake_worker, base::UniqueFd wake_client, const RingGeometry& geometry,
-             absl::Duration spin);
+             absl::Duration spin, uint16_t abi_minor);
 
   absl::Status CheckRoom() const;
   SubmissionEntry& NewEntry(Opcode opcode, uint32_t stream_slot, uint64_t cookie,
@@ -114,6 +115,7 @@ class ClientRing {
   const base::UniqueFd wake_client_;
   const RingGeometry geometry_;
   const absl::Duration spin_;
+  const bool knows_timed_;  // the worker does
 
   SubmissionProducer submissions_;
   CompletionConsumer completions_;

@@ -161,6 +161,7 @@ ClientSession::ClientSession(std::shared_ptr<ClientConnection> connection,
                              const Negotiated& negotiated, const OpenDeviceReply& opened)
     : connection_(std::move(connection)),
       features_(negotiated.features),
+      abi_minor_(negotiated.abi_minor),
       epoch_(opened.epoch),
       stream_slots_(opened.stream_slots) {}
 
@@ -174,7 +175,7 @@ absl::StatusOr<std::unique_ptr<ClientRing>> ClientSession::OpenRing(const RingGe
   FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<OpenRingReply>(*connection_, request));
   auto& fds = answer.message.fds;
   return ClientRing::Create(connection_, fds[0].get(), fds[1].get(), std::move(fds[2]),
-                            std::move(fds[3]), geometry, spin);
+                            std::move(fds[3]), geometry, spin, abi_minor_);
 }
 
 absl::StatusOr<ClientSession::LoadedExecutable> ClientSession::Load(const base::Digest& digest) {

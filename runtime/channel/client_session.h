@@ -121,6 +121,7 @@ class ClientSession {
  private:
   const std::shared_ptr<ClientConnection> connection_;
   const uint64_t features_;
+  const uint16_t abi_minor_;
   const uint64_t epoch_;
   const uint32_t stream_slots_;
 };

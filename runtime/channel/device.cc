@@ -22,6 +22,7 @@ Ticket& Ticket::operator=(Ticket&& other) noexcept {
     ring_ = std::move(other.ring_);
     cookie_ = other.cookie_;
     taken_ns_ = other.taken_ns_;
+    timed_ = other.timed_;
   }
   return *this;
 }
@@ -31,7 +32,9 @@ Ticket::~Ticket() {
 }
 
 void Ticket::Finish(const Outcome& outcome) {
-  std::exchange(ring_, nullptr)->Answer(cookie_, outcome);
+  Outcome answer = outcome;
+  if (!timed_) answer.device_ns = 0;
+  std::exchange(ring_, nullptr)->Answer(cookie_, answer);
 }
 
 }  // namespace fusiond::channel

@@ -77,8 +77,11 @@ struct AllocatedBuffer {
 // nobody.
 class Ticket {
  public:
-  Ticket(std::shared_ptr<WorkerRing> ring, uint64_t cookie, int64_t taken_ns)
-      : ring_(std::move(ring)), cookie_(cookie), taken_ns_(taken_ns) {}
+  Ticket(std::shared_ptr<WorkerRing> ring, const SubmissionEntry& entry, int64_t taken_ns)
+      : ring_(std::move(ring)),
+        cookie_(entry.cookie),
+        taken_ns_(taken_ns),
+        timed_((entry.flags & kTimed) != 0) {}
   Ticket(Ticket&&) = default;
   Ticket& operator=(Ticket&& other) noexcept;
   ~Ticket();
@@ -86,11 +89,14 @@ class Ticket {
   void Finish(const Outcome& outcome);
   // CLOCK_MONOTONIC when the worker took the entry; Outcome::queue_ns counts from here.
   int64_t taken_ns() const { return taken_ns_; }
+  // Whether Outcome::device_ns is asked for; it goes to nobody else.
+  bool timed() const { return timed_; }
 
  private:
   std::shared_ptr<WorkerRing> ring_;  // null when answered
   uint64_t cookie_;
   int64_t taken_ns_;
+  bool timed_;
 };
 
 // Identifies an ordered stream of work: entries of one ring with one stream slot.

@@ -57,7 +57,8 @@ Outcome CheckCopy(const CopyBody& copy, const EntryLimits& limits) {
 }  // namespace
 
 Outcome CheckEntry(const SubmissionEntry& entry, const EntryLimits& limits) {
-  if (entry.flags != 0) return Invalid(CompletionReason::kReserved, 0, entry.flags);
+  if ((entry.flags & ~kTimed) != 0)
+    return Invalid(CompletionReason::kReserved, kTimed, entry.flags);
   if (entry.stream_slot >= limits.stream_slots) {
     return Invalid(CompletionReason::kStreamSlot, limits.stream_slots, entry.stream_slot);
   }

@@ -309,7 +309,7 @@ Outcome WorkerSession::StartLaunch(const std::shared_ptr<WorkerRing>& ring,
                    bindings_,
                    absl::MakeConstSpan(values, extents),
                    entry.deadline_ns},
-                  Ticket(ring, entry.cookie, taken_ns));
+                  Ticket(ring, entry, taken_ns));
   return Outcome();
 }
 
@@ -336,7 +336,7 @@ Outcome WorkerSession::StartCopy(const std::shared_ptr<WorkerRing>& ring,
   }
   const StreamKey stream{ring->id(), entry.stream_slot};
   device_->Copy({stream, ends[0], ends[1], copy.bytes, entry.deadline_ns},
-                Ticket(ring, entry.cookie, taken_ns));
+                Ticket(ring, entry, taken_ns));
   return Outcome();
 }
 

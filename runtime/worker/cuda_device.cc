@@ -241,21 +241,22 @@ absl::StatusOr<cuda::CUevent> CudaDevice::TakeEvent() {
     spare_events_.pop_back();
     return event;
   }
-  cuda::CUevent event;
+  cuda::CUevent event = nullptr;
   FUSIOND_RETURN_IF_ERROR(
       driver_.ToStatus(driver_.EventCreate(&event, cuda::kEventDefault), "cuEventCreate"));
   return event;
 }
 
 absl::Status CudaDevice::TakeEvents(Work& work) {
-  FUSIOND_ASSIGN_OR_RETURN(work.start, TakeEvent());
-  absl::StatusOr<cuda::CUevent> end = TakeEvent();
-  if (end.ok()) {
-    work.end = *end;
+  FUSIOND_ASSIGN_OR_RETURN(work.end, TakeEvent());
+  if (!work.ticket.timed()) return absl::OkStatus();
+  absl::StatusOr<cuda::CUevent> start = TakeEvent();
+  if (start.ok()) {
+    work.start = *start;
   } else {
-    spare_events_.push_back(work.start);
+    spare_events_.push_back(work.end);
   }
-  return end.status();
+  return start.status();
 }
 
 void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket, uint64_t deadline_ns,
@@ -277,7 +278,8 @@ void CudaDevice::Run(const channel::StreamKey& key, channel::Ticket ticket, uint
             deadline_ns,       executable, std::move(keep), {}};
   absl::Status status = TakeEvents(work);
   if (!status.ok()) return Fail(std::move(work.ticket), status);
-  status = driver_.ToStatus(driver_.EventRecord(work.start, stream.stream), "cuEventRecord");
+  if (work.start != nullptr)
+    status = driver_.ToStatus(driver_.EventRecord(work.start, stream.stream), "cuEventRecord");
   if (status.ok()) status = enqueue(stream);
   if (!status.ok()) work.failure = OutcomeFromStatus(driver_.WithMemory(status, 0));
   // After a failure too: what was enqueued before it may still run, and holds its memory until the
@@ -363,11 +365,12 @@ void CudaDevice::Finish(Work& work) {
   outcome.queue_ns =
       static_cast<uint64_t>(std::max<int64_t>(0, work.started_ns - work.ticket.taken_ns()));
   float ms = 0;
-  if (outcome.ok() && driver_.EventElapsedTime(&ms, work.start, work.end) == cuda::kSuccess) {
+  if (outcome.ok() && work.start != nullptr &&
+      driver_.EventElapsedTime(&ms, work.start, work.end) == cuda::kSuccess) {
     outcome.device_ns = static_cast<uint64_t>(ms * 1e6f);
   }
   work.ticket.Finish(outcome);
-  spare_events_.push_back(work.start);
+  if (work.start != nullptr) spare_events_.push_back(work.start);
   spare_events_.push_back(work.end);
 }
 

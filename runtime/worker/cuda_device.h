@@ -69,7 +69,7 @@ class CudaDevice : public channel::Device {
  private:
   struct Work {
     channel::Ticket ticket;
-    cuda::CUevent start = nullptr;
+    cuda::CUevent start = nullptr;  // null unless the ticket is timed
     cuda::CUevent end = nullptr;
     int64_t started_ns = 0;
     uint64_t deadline_ns = 0;                            // 0: none
@@ -92,8 +92,8 @@ class CudaDevice : public channel::Device {
   absl::Status ReserveWorkspace(Stream& stream, uint64_t bytes);
   absl::StatusOr<cuda::CUevent> TakeEvent();
   absl::Status TakeEvents(Work& work);
-  // Enqueues `enqueue` between two events; refuses when too much is in flight. `executable` is
-  // null for a copy.
+  // Enqueues `enqueue` before an event, or between two; refuses when too much is in flight.
+  // `executable` is null for a copy.
   void Run(const channel::StreamKey& key, channel::Ticket ticket, uint64_t deadline_ns,
            const base::Digest* executable, absl::InlinedVector<std::shared_ptr<void>, 8> keep,
            const std::function<absl::Status(Stream&)>& enqueue);

@@ -74,6 +74,7 @@ class OneRun {
     command.tensors = tensors;
     command.extents = numbers;
     command.deadline = call_.deadline;
+    command.timed = true;
     FUSIOND_RETURN_IF_ERROR(ring_->Launch(command));
     return WaitForOne();
   }

@@ -31,6 +31,9 @@ SubmissionEntry ValidCopy() {
 TEST(EntryTest, ValidEntriesPass) {
   EXPECT_TRUE(CheckEntry(ValidLaunch(), kLimits).ok());
   EXPECT_TRUE(CheckEntry(ValidCopy(), kLimits).ok());
+  SubmissionEntry timed = ValidLaunch();
+  timed.flags = kTimed;
+  EXPECT_TRUE(CheckEntry(timed, kLimits).ok());
   SubmissionEntry nop;
   nop.opcode = static_cast<uint16_t>(Opcode::kNop);
   EXPECT_TRUE(CheckEntry(nop, kLimits).ok());
@@ -50,7 +53,7 @@ TEST(EntryTest, F32_HostileEntriesAreRefusedWithLimitAndActual) {
   const Case cases[] = {
       {"zeroed entry", [] { return SubmissionEntry(); }, [](auto*) {}, R::kOpcode, 0, 0},
       {"unknown opcode", ValidLaunch, [](auto* e) { e->opcode = 4; }, R::kOpcode, 0, 4},
-      {"flags", ValidLaunch, [](auto* e) { e->flags = 2; }, R::kReserved, 0, 2},
+      {"flags", ValidLaunch, [](auto* e) { e->flags = 3; }, R::kReserved, 1, 3},
       {"stream slot", ValidLaunch, [](auto* e) { e->stream_slot = 16; }, R::kStreamSlot, 16, 16},
       {"reserved word", ValidLaunch, [](auto* e) { e->launch.reserved[1] = 9; }, R::kReserved, 0,
        9},

@@ -50,7 +50,9 @@ class FakeGpu : public cuda::FakeDriver {
     d.StreamCreate = [](CUstream*, unsigned) { return kSuccess; };
     d.StreamDestroy = [](CUstream) { return kSuccess; };
     d.StreamSynchronize = [](CUstream) { return kSuccess; };
-    d.EventCreate = [](CUevent*, unsigned) { return kSuccess; };
+    d.EventCreate = [](CUevent* event, unsigned) {
+      return *event = reinterpret_cast<CUevent>(1), kSuccess;
+    };
     d.EventDestroy = [](CUevent) { return kSuccess; };
     d.EventRecord = [](CUevent, CUstream) { return kSuccess; };
     d.EventQuery = [](CUevent) { return kSuccess; };
@@ -136,7 +138,8 @@ class CudaDeviceTest : public ::testing::Test {
 
   // Launches the sample once; the ring that it is outstanding on.
   absl::StatusOr<std::unique_ptr<channel::ClientRing>> Launch(
-      channel::ClientSession& session, absl::Duration deadline = absl::InfiniteDuration()) {
+      channel::ClientSession& session, absl::Duration deadline = absl::InfiniteDuration(),
+      bool timed = false) {
     FUSIOND_ASSIGN_OR_RETURN(auto ring, session.OpenRing());
     FUSIOND_ASSIGN_OR_RETURN(auto loaded, session.Load(base::Sha256("sample")));
     FUSIOND_ASSIGN_OR_RETURN(auto x, session.Allocate(1 << 20, MemoryKind::kDevice));
@@ -147,6 +150,7 @@ class CudaDeviceTest : public ::testing::Test {
     command.tensors = tensors;
     command.extents = extents;
     command.deadline = deadline;
+    command.timed = timed;
     FUSIOND_RETURN_IF_ERROR(ring->Launch(command));
     ring->Flush();
     return ring;
@@ -252,6 +256,28 @@ TEST_F(StuckCudaDeviceTest, HungDeviceIsNoticedWhileTheLoopIsInTheDriverF44) {
   };
   EXPECT_THAT(LaunchOnce(Soon()), StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_TRUE(stuck());
+}
+
+TEST_F(CudaDeviceTest, OnlyLaunchesThatAskAreTimed) {
+  static std::atomic<int> recorded;
+  recorded = 0;
+  GiveWorkspace();
+  gpu_.table().EventRecord = [](cuda::CUevent, cuda::CUstream) {
+    return ++recorded, cuda::kSuccess;
+  };
+  gpu_.table().EventElapsedTime = [](float* ms, cuda::CUevent, cuda::CUevent) {
+    return *ms = 5, cuda::kSuccess;
+  };
+  for (const bool timed : {true, false}) {
+    recorded = 0;
+    ASSERT_OK_AND_ASSIGN(const auto ring, Launch(*session_, absl::InfiniteDuration(), timed));
+    ASSERT_THAT(ring->Wait(absl::Minutes(1)), IsOk());
+    channel::CompletionEntry done;
+    ASSERT_EQ(ring->Reap({&done, 1}), 1u);
+    EXPECT_THAT(ring->StatusOf(done), IsOk());
+    EXPECT_EQ(done.device_ns, timed ? 5'000'000u : 0u);
+    EXPECT_EQ(recorded, timed ? 2 : 1);
+  }
 }
 
 // What comes behind work in flight and fails is answered in its turn; nobody waits for that turn.

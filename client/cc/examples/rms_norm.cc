@@ -79,7 +79,10 @@ class Runner {
   // Through the channel: buffers that the worker and this process share, one ring entry a launch.
   absl::StatusOr<absl::Duration> LaunchRemotely(const Launch& launch,
                                                 const client::Fusion& fusion) {
-    FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Session> session, client_.OpenDevice(target_));
+    client::SessionOptions options;
+    options.timed = true;
+    FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Session> session,
+                             client_.OpenDevice(target_, absl::Seconds(10), options));
     FUSIOND_ASSIGN_OR_RETURN(client::RemoteExecutable remote,
                              session->Load(fusion.executable_digest));
     FUSIOND_ASSIGN_OR_RETURN(const executable::Executable executable,
