@@ -36,11 +36,12 @@ missing_packages() {
   done
 }
 
-# as_root COMMAND…: runs it as root, through sudo where needed; fails where neither is possible.
+# as_root COMMAND…: runs it as root, through sudo where needed; fails where neither is possible. Where sudo wants a password it
+# asks on the terminal itself, wherever input and output go.
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
-  elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+  elif command -v sudo >/dev/null && { sudo -n true || : </dev/tty; } 2>/dev/null; then
     sudo "$@"
   else
     return 1
@@ -71,7 +72,7 @@ install_packages() {
   apt_install "${missing[@]}" && return 0
   tail -n 3 "$FUSIOND_ROOT/build/apt.log" >&2 || true
   warn "these packages are missing and could not be installed from here: ${missing[*]}"
-  warn "install them with:  sudo apt-get install --no-install-recommends ${missing[*]}"
+  warn "install them with:  sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}"
   warn "going on with what is there"
 }
 
