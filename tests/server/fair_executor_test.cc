@@ -11,9 +11,12 @@
 namespace fusiond::server {
 namespace {
 
+// What works refer to stands before the executor, which waits for them as it goes.
+
 TEST(FairExecutorTest, StuckKeyHoldsUpNoOther) {
-  FairExecutor executor(4, 2);
   absl::Notification release;
+  std::promise<void> done;
+  FairExecutor executor(4, 2);
   std::vector<std::future<void>> stuck;
   for (int i = 0; i < 8; ++i) {
     auto promise = std::make_shared<std::promise<void>>();
@@ -23,7 +26,6 @@ TEST(FairExecutorTest, StuckKeyHoldsUpNoOther) {
       promise->set_value();
     });
   }
-  std::promise<void> done;
   executor.Run("bob", [&done] { done.set_value(); });
   done.get_future().get();
   release.Notify();
@@ -33,8 +35,8 @@ TEST(FairExecutorTest, StuckKeyHoldsUpNoOther) {
 TEST(FairExecutorTest, KeysTakeTurns) {
   std::vector<std::string> order;  // one thread's
   {
-    FairExecutor executor(1, 1);
     absl::Notification begun, release;
+    FairExecutor executor(1, 1);
     executor.Run("alice", [&begun, &release] {
       begun.Notify();
       release.WaitForNotification();
@@ -50,11 +52,11 @@ TEST(FairExecutorTest, KeysTakeTurns) {
 }
 
 TEST(FairExecutorTest, WorkThatComesTogetherRunsTogether) {
-  FairExecutor executor(3, 3);
   // Each waits for the others: fewer threads would wait for ever.
   std::promise<void> arrived[3];
   std::shared_future<void> all[3];
   for (int i = 0; i < 3; ++i) all[i] = arrived[i].get_future().share();
+  FairExecutor executor(3, 3);
   for (int i = 0; i < 3; ++i) {
     executor.Run("alice", [&arrived, &all, i] {
       arrived[i].set_value();
