@@ -34,6 +34,9 @@ class Planner {
 
  private:
   static constexpr int64_t kNever = -1;
+  // Each is an argument of the kernel that makes the value, and no cut of a segment makes them
+  // fewer.
+  static constexpr size_t kMaxTargets = 32;
 
   uint32_t AddTensor(ValueId id, Place place, const BufferLayout& layout) {
     Tensor tensor;
@@ -59,14 +62,19 @@ class Planner {
 
   void PlaceValue(size_t segment, ValueId id, absl::Span<const BufferLayout> outputs) {
     uint32_t source = Memory::kNoTensor;
-    std::vector<uint32_t> to_copy;  // inputs' tensors
+    std::vector<uint32_t> to_copy;  // tensors of outputs
     auto& targets = storage_.memory.targets[id];
     for (uint32_t o = 0; o < graph_.outputs().size(); ++o) {
       const ir::Output& output = graph_.outputs()[o];
       if (output.value != id) continue;
       if (!output.alias_input) {
-        targets.push_back(AddTensor(id, {Place::Kind::kOutput, o}, outputs[o]));
-        source = targets.back();
+        const uint32_t tensor = AddTensor(id, {Place::Kind::kOutput, o}, outputs[o]);
+        if (targets.size() < kMaxTargets) {
+          targets.push_back(tensor);
+          source = tensor;
+        } else {
+          to_copy.push_back(tensor);
+        }
         continue;
       }
       const uint32_t tensor = storage_.memory.source[graph_.inputs()[*output.alias_input]];

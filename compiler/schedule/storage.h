@@ -3,7 +3,8 @@
 // A value that is an output lives in the output's buffer, and others read it there. An output that
 // aliases an input is written straight into the input's buffer when nothing can see the difference:
 // no later segment reads that input, and its own segment reads it, if at all, at the very elements
-// that it then writes. Otherwise it goes to workspace and is copied when all segments are done.
+// that it then writes. Otherwise it goes to workspace and is copied when all segments are done. So
+// are outputs of one value past the first 32.
 //
 // Thread-safety: pure function. Cost: linear in nodes.
 #ifndef FUSIOND_COMPILER_SCHEDULE_STORAGE_H_

@@ -163,5 +163,12 @@ TEST(PointwiseTextTest, EveryDtypeThroughMemory) {
   }
 }
 
+// More than a kernel has arguments for: the rest is copied.
+TEST(PointwiseTextTest, ValueThatIsAnOutputManyTimes) {
+  std::string text = "fir 1\n%a = input : f32[64]\n%b = neg %a\n";
+  for (int i = 0; i < 520; ++i) text += "output %b\n";
+  EXPECT_THAT(RunPlan(text), IsOk());
+}
+
 }  // namespace
 }  // namespace fusiond::codegen
