@@ -105,6 +105,22 @@ absl::Status CompareOutput(size_t index, const HostTensor& got, const HostTensor
   return absl::OkStatus();
 }
 
+// What the graph leaves open becomes dense with gaps of one element, from the innermost dim
+// outwards as stride_order says, so that no two elements share a place.
+void CloseStrides(const ir::Attributes& attributes, const ir::Dims& shape, ir::Dims& strides) {
+  const std::vector<int64_t>& order = attributes.Ints(ir::AttributeKey::kStrideOrder);
+  const size_t rank = shape.size();
+  std::vector<size_t> dims(rank);  // by order
+  for (size_t d = 0; d < rank; ++d) {
+    dims[order.empty() ? rank - 1 - d : static_cast<size_t>(order[d])] = d;
+  }
+  int64_t next = 2;
+  for (const size_t d : dims) {
+    if (strides[d] == ir::kUnknownStride) strides[d] = next;
+    next = std::max(next, strides[d] * std::max<int64_t>(shape[d], 1) + 1);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<PlanRequest> RequestFor(const ir::Graph& graph, const PlanRunOptions& options) {
@@ -120,13 +136,8 @@ absl::StatusOr<PlanRequest> RequestFor(const ir::Graph& graph, const PlanRunOpti
     if (!options.strides.empty()) {
       request.inputs.back().strides = options.strides[i];
     } else {
-      // What the graph leaves open becomes dense, with gaps of one element.
-      ir::Dims& strides = request.inputs.back().strides;
-      int64_t next = 2;
-      for (size_t d = strides.size(); d-- > 0;) {
-        if (strides[d] == ir::kUnknownStride) strides[d] = next;
-        next = std::max(next, strides[d] * std::max<int64_t>(type.shape[d], 1) + 1);
-      }
+      CloseStrides(graph.producer(graph.inputs()[i]).attributes, type.shape,
+                   request.inputs.back().strides);
     }
   }
   return request;
