@@ -168,9 +168,17 @@ void CompileScheduler::FinishOutOfMemory(CompileProcess& process, CompileOutcome
     RunningJob job = *std::exchange(process.job, std::nullopt);
     return queue_.AddFirst(std::move(job.pending));
   }
-  outcome.status = absl::ResourceExhaustedError(absl::StrFormat(
-      "compile process out of memory, %d times: limit is %d bytes, used %d; %s", kAttempts,
-      options_.setup.memory_limit_bytes(), used_bytes, outcome.status.message()));
+  // Who is killed from outside has not told its use, and that memory was the reason is a guess.
+  outcome.status = absl::ResourceExhaustedError(
+      used_bytes == 0
+          ? absl::StrFormat("compile process killed from outside, %d times, as the host does when "
+                            "memory runs out; its own limit is %d bytes; %s",
+                            kAttempts, options_.setup.memory_limit_bytes(),
+                            outcome.status.message())
+          : absl::StrFormat(
+                "compile process out of memory, %d times: limit is %d bytes, used %d; %s",
+                kAttempts, options_.setup.memory_limit_bytes(), used_bytes,
+                outcome.status.message()));
   outcome.out_of_memory = true;
   outcome.verdict = false;
   outcome.crashed = false;

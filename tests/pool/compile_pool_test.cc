@@ -23,6 +23,7 @@ using ::fusiond::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using State = CompileProcess::State;
 
@@ -133,6 +134,17 @@ TEST_F(CompilePoolTest, F22MemoryBlowUpIsResourceExhaustedAfterOneRetry) {
   EXPECT_EQ(status.out_of_memory, 2u);
   EXPECT_EQ(status.crashes, 0u);
   EXPECT_THAT(Run("echo:next").status, IsOk());
+}
+
+// Nobody knows what a process used that the host killed.
+TEST_F(CompilePoolTest, F22KilledFromOutsideIsSaidToBeThat) {
+  Create();
+  const CompileOutcome outcome = Run("be killed");
+  EXPECT_THAT(outcome.status,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("killed from outside, 2 times"),
+                             HasSubstr("killed by signal 9"), Not(HasSubstr("used")))));
+  EXPECT_TRUE(outcome.out_of_memory);
 }
 
 TEST_F(CompilePoolTest, F22CrashNearTheMemoryLimitIsOutOfMemory) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -75,6 +76,7 @@ absl::StatusOr<internal::v1::PlanResult> FakePlan(const internal::v1::PlanJob& j
   if (command == "trap") __builtin_trap();
   if (command == "abort") std::abort();
   if (command == "exit") ::_exit(9);
+  if (command == "be killed") ::raise(SIGKILL);
   if (command == "socket") ::socket(AF_INET, SOCK_STREAM, 0);
   if (command == "open") {
     return absl::UnimplementedError(absl::StrCat("fd ", ::open("/etc/passwd", O_RDONLY)));
