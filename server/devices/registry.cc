@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -38,7 +39,7 @@ absl::StatusOr<const v1::DevicesResponse::Device*> Find(const v1::DevicesRespons
   }
   if (!probed) return absl::UnavailableError("the devices of this host are still being probed");
   return absl::NotFoundError(
-      absl::StrCat("no device ", uuid, " here; there are: ", Uuids(devices)));
+      absl::StrCat("no device ", absl::CEscape(uuid), " here; there are: ", Uuids(devices)));
 }
 
 }  // namespace

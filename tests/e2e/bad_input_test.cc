@@ -151,6 +151,8 @@ const BadCall kBadCalls[] = {
      [](Stub& c) { return With(c, [](auto& r) { r.set_target("sm_1"); }); }},
     {"TargetUuid", absl::StatusCode::kNotFound, "no device GPU-x here; there are: cpu",
      [](Stub& c) { return With(c, [](auto& r) { r.set_target("GPU-x"); }); }},
+    {"TargetUuidWithControls", absl::StatusCode::kNotFound, "no device GPU-\\n\\033[2J here",
+     [](Stub& c) { return With(c, [](auto& r) { r.set_target("GPU-\n\033[2J"); }); }},
     {"Option", absl::StatusCode::kInvalidArgument, "speed",
      [](Stub& c) { return With(c, [](auto& r) { (*r.mutable_options())["speed"] = "max"; }); }},
     {"Layouts", absl::StatusCode::kInvalidArgument, "2 layouts expected (or none), given 1",
