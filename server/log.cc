@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 #include "server/lifecycle/systemd.h"
 
@@ -31,6 +33,20 @@ class JournalLevel : public spdlog::custom_flag_formatter {
   }
 };
 
+// Lines quote what came from disk, drivers and clients: none of it may begin a line of its own or
+// speak to a terminal.
+std::string OnOneLine(absl::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      line += absl::CEscape(absl::string_view(&c, 1));
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 void SetUpLog(const std::string& level, const std::string& journal_stream) {
@@ -47,7 +63,7 @@ void SetUpLog(const std::string& level, const std::string& journal_stream) {
 }
 
 void Log(const std::string& level, const std::string& line) {
-  spdlog::log(spdlog::level::from_str(level), "{}", line);
+  spdlog::log(spdlog::level::from_str(level), "{}", OnOneLine(line));
 }
 
 bool LogsDebug() { return spdlog::should_log(spdlog::level::debug); }

@@ -49,7 +49,9 @@ absl::StatusOr<std::unique_ptr<LevelDbStore>> LevelDbStore::Create(LevelDbStoreO
   base::MutexLock lock(&store->upkeep_mutex_);
   if (absl::Status made = base::MakeFolders(store->options_.folder); made.ok()) {
     if (!store->options_.allow_network_fs) {
-      FUSIOND_RETURN_IF_ERROR(CheckFileSystem(store->options_.folder));
+      // A folder that cannot be looked at is one that cannot be used yet: Prepare says so.
+      const absl::Status reliable = CheckFileSystem(store->options_.folder);
+      if (absl::IsFailedPrecondition(reliable)) return reliable;
     }
     absl::Status prepared = store->Prepare();
     if (absl::IsAlreadyExists(prepared)) return prepared;

@@ -258,6 +258,26 @@ TEST(LifecycleTest, StateThatCannotBeUsedIsServedFromMemoryF19) {
   EXPECT_THAT(status.degraded(), Contains(HasSubstr("cache")));
 }
 
+TEST(LifecycleTest, StateBehindALinkToNowhereIsServedFromMemoryF19) {
+  TestDaemon daemon;
+  std::filesystem::create_directory(daemon.state());
+  std::filesystem::create_symlink(daemon.folder() + "/nowhere", daemon.state() + "/cache");
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, client->GetStatus());
+  EXPECT_THAT(status.degraded(), Contains(HasSubstr("cache")));
+}
+
+// Errors quote what the disk holds.
+TEST(LifecycleTest, BytesOfTheDiskBeginNoLineInTheLogF03) {
+  TestDaemon daemon;
+  daemon.Serve();
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+  std::ofstream(daemon.state() + "/cache/db/CURRENT") << "MANIFEST-\033[2J\nforged\n";
+  daemon.Serve();
+  EXPECT_THAT(daemon.log(), AllOf(HasSubstr("\\033[2J\\nforged"), Not(HasSubstr("\nforged"))));
+}
+
 // What is said of the cache is what is so, and not only what was asked for.
 TEST(LifecycleTest, CacheInMemoryIsNotSaidToBeOnDisk) {
   TestDaemon daemon;
