@@ -128,11 +128,11 @@ class Parser {
     app_.add_flag("--allow-network-fs", daemon.allow_network_fs,
                   "allow the state folder on NFS and the like");
     app_.add_option("--nvrtc", daemon.nvrtc_path,
-                    "libnvrtc to use; default: the loader's, then --nvrtc-folder");
+                    "libnvrtc to use, whoever owns it; default: the loader's, then --nvrtc-folder");
     app_.add_option("--nvrtc-folder", daemon.nvrtc_folders, "folders to look for libnvrtc in")
         ->take_all();
     app_.add_flag("--nvrtc-any-owner", any_owner_,
-                  "as root or as a service, also take a libnvrtc that others could replace");
+                  "as root or as a service, also take a found libnvrtc that others could replace");
     app_.add_option("--driver", daemon.driver_path, "libcuda to use");
   }
 

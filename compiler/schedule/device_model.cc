@@ -14,13 +14,6 @@ constexpr double kKernelStartUs = 1.5;  // README, figure "time"
 constexpr double kCtaBytesPerUs = 40e3;
 constexpr double kLatencyUs = 1.0;  // of loads that bytes in flight must cover
 
-template <class Function>
-void ForEachAccess(const Region& region, Function function) {
-  for (const Instr& instr : region.instrs)
-    if (instr.kind == Instr::Kind::kLoad) function(instr.access);
-  for (const Store& store : region.stores) function(store.access);
-}
-
 }  // namespace
 
 int64_t InFlightBytes(const executable::DeviceInfo& device) {
@@ -64,6 +57,15 @@ int VectorElements(const Region& region) {
   // Masks of one byte follow their wider companions: 16 elements of anything else cost registers.
   if (widest > 1) narrowest = std::max<int64_t>(narrowest, 2);
   return static_cast<int>(std::min(16 / narrowest, 32 / widest));
+}
+
+int64_t VaryingLoadBytes(const Region& region) {
+  int64_t bytes = 0;
+  for (const Instr& instr : region.instrs) {
+    if (instr.kind == Instr::Kind::kLoad && instr.dims != 0)
+      bytes += ir::ByteSize(region.tensors[instr.access.tensor].dtype);
+  }
+  return bytes;
 }
 
 int SlotsPerElement(const Region& region) {

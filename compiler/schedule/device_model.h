@@ -30,6 +30,9 @@ double Microseconds(const executable::DeviceInfo& device, int64_t dram_bytes, in
 // at most two such vectors.
 int VectorElements(const Region& region);
 
+// Bytes in memory of one element of each load that varies along some dim.
+int64_t VaryingLoadBytes(const Region& region);
+
 // Issue slots of computing one element of everything that varies along some dim.
 int SlotsPerElement(const Region& region);
 

@@ -15,15 +15,6 @@ constexpr int kMaxSlots = 4096;
 // Registers that loaded vectors may take, in bytes: a quarter of what a thread may hold.
 constexpr int64_t kMaxLoadedBytes = 256;
 
-int64_t LoadedBytes(const Region& region) {
-  int64_t bytes = 0;
-  for (const Instr& instr : region.instrs) {
-    if (instr.kind == Instr::Kind::kLoad && instr.dims != 0)
-      bytes += ir::ByteSize(region.tensors[instr.access.tensor].dtype);
-  }
-  return bytes;
-}
-
 int StreamedLoads(const Region& region) {
   int loads = 0;
   const int64_t elements = region.Elements();
@@ -85,7 +76,7 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
   } else if (region.dims.empty()) {
     vector = 1;
   }
-  while (vector > 1 && vector * LoadedBytes(region) > kMaxLoadedBytes) vector /= 2;
+  while (vector > 1 && vector * VaryingLoadBytes(region) > kMaxLoadedBytes) vector /= 2;
   const int slots = std::max(1, SlotsPerElement(region));
   while (vector > 1 && vector * slots > kMaxSlots) vector /= 2;
 
@@ -96,7 +87,7 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
   };
   // More vectors a thread than there is work for only idles SMs.
   while (first.unroll > 1 &&
-         (first.unroll * vector * LoadedBytes(region) > kMaxLoadedBytes ||
+         (first.unroll * vector * VaryingLoadBytes(region) > kMaxLoadedBytes ||
           first.unroll * vector * slots > kMaxSlots || ctas() < 2 * device.sm_count))
     first.unroll /= 2;
   first.wide_index =

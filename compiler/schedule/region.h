@@ -83,6 +83,14 @@ struct Region {
   int64_t Elements() const { return Rows() * Columns(); }
 };
 
+// Every load's and store's access, of a Region or a const Region.
+template <class AnyRegion, class Function>
+void ForEachAccess(AnyRegion& region, Function function) {
+  for (auto& instr : region.instrs)
+    if (instr.kind == Instr::Kind::kLoad) function(instr.access);
+  for (auto& store : region.stores) function(store.access);
+}
+
 // What memory holds for the values of a graph.
 struct Memory {
   std::vector<Tensor> tensors;

@@ -8,13 +8,6 @@
 namespace fusiond::schedule {
 namespace {
 
-template <class Function>
-void ForEachAccess(Region& region, Function function) {
-  for (Instr& instr : region.instrs)
-    if (instr.kind == Instr::Kind::kLoad) function(instr.access);
-  for (Store& store : region.stores) function(store.access);
-}
-
 // Accesses by the bytes they move, heaviest first; a store weighs twice (stores are
 // more sensitive to their pattern than loads).
 std::vector<const Access*> Heaviest(Region& region) {

@@ -26,13 +26,6 @@ bool Crosses(const Access& access, size_t a, size_t b) {
   return access.strides[b] == 1 && access.strides[a] > 1;
 }
 
-template <class Function>
-void ForEachAccess(const Region& region, Function function) {
-  for (const Instr& instr : region.instrs)
-    if (instr.kind == Instr::Kind::kLoad) function(instr.access);
-  for (const Store& store : region.stores) function(store.access);
-}
-
 // The dim along which most bytes run that cross the innermost; the innermost itself if none do.
 size_t OtherDim(const Region& region) {
   const size_t a = region.dims.size() - 1;
@@ -53,15 +46,6 @@ int VectorAlong(const Region& region, size_t dim) {
   int vector = VectorElements(region);
   while (region.dims[dim].extent % vector != 0) vector /= 2;
   return vector;
-}
-
-int64_t LoadedBytes(const Region& region) {
-  int64_t bytes = 0;
-  for (const Instr& instr : region.instrs) {
-    if (instr.kind == Instr::Kind::kLoad && instr.dims != 0)
-      bytes += ir::ByteSize(region.tensors[instr.access.tensor].dtype);
-  }
-  return bytes;
 }
 
 // The smallest power of two, up to `most`, that holds `extent`.
@@ -109,7 +93,7 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo&) {
     const bool small = a_side * b_side == kMinTileElements;
     if (s.smem_bytes > kSharedBytes) continue;
     if (small ||
-        (elements * slots <= kMaxSlots && elements * LoadedBytes(region) <= kMaxLoadedBytes))
+        (elements * slots <= kMaxSlots && elements * VaryingLoadBytes(region) <= kMaxLoadedBytes))
       candidates.push_back(s);
   }
   return candidates;

@@ -174,6 +174,30 @@ class CudaDeviceTest : public ::testing::Test {
     };
   }
 
+  // Nothing that is enqueued ends until ready(); early() counts streams waited for before that.
+  void HoldWork() {
+    ready() = false;
+    early() = 0;
+    gpu_.table().EventQuery = [](cuda::CUevent) {
+      return ready() ? cuda::kSuccess : cuda::kNotReady;
+    };
+    gpu_.table().StreamSynchronize = [](cuda::CUstream stream) {
+      early() += stream != nullptr && !ready();
+      return cuda::kSuccess;
+    };
+    gpu_.table().StreamCreate = [](cuda::CUstream* stream, unsigned) {
+      return *stream = reinterpret_cast<cuda::CUstream>(1), cuda::kSuccess;
+    };
+  }
+  static std::atomic<bool>& ready() {
+    static std::atomic<bool> is;
+    return is;
+  }
+  static std::atomic<int>& early() {
+    static std::atomic<int> count;
+    return count;
+  }
+
   FakeGpu gpu_;
   HostMemory host_memory_;
   FakeSource source_;
@@ -282,50 +306,30 @@ TEST_F(CudaDeviceTest, OnlyLaunchesThatAskAreTimed) {
 
 // What comes behind work in flight and fails is answered in its turn; nobody waits for that turn.
 TEST_F(CudaDeviceTest, LaunchThatFailsBehindALongOneHoldsUpNoOtherF45) {
-  static std::atomic<bool> ready;
-  static std::atomic<int> early;
-  ready = false;
-  early = 0;
   GiveWorkspace();
-  gpu_.table().EventQuery = [](cuda::CUevent) { return ready ? cuda::kSuccess : cuda::kNotReady; };
-  gpu_.table().StreamSynchronize = [](cuda::CUstream stream) {
-    early += stream != nullptr && !ready;
-    return cuda::kSuccess;
-  };
-  gpu_.table().StreamCreate = [](cuda::CUstream* stream, unsigned) {
-    return *stream = reinterpret_cast<cuda::CUstream>(1), cuda::kSuccess;
-  };
+  HoldWork();
   ASSERT_OK_AND_ASSIGN(const auto first, Launch(*session_));
   ASSERT_THAT(first->Nop(7), IsOk());  // answered once the launch has been taken
   ASSERT_THAT(first->Wait(absl::Minutes(1)), IsOk());
   gpu_.launch_result = cuda::kOutOfMemory;
   ASSERT_OK_AND_ASSIGN(const auto second, Launch(*session_));
   ASSERT_THAT(other_->Load(base::Sha256("sample")), IsOk());  // the loop serves others
-  EXPECT_EQ(early, 0);
-  ready = true;
+  EXPECT_EQ(early(), 0);
+  ready() = true;
   ASSERT_THAT(second->Wait(absl::Minutes(1)), IsOk());
   channel::CompletionEntry done;
   ASSERT_EQ(second->Reap({&done, 1}), 1u);
   EXPECT_THAT(second->StatusOf(done),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("3 MiB free of 8")));
-  EXPECT_EQ(early, 0);
+  EXPECT_EQ(early(), 0);
 }
 
 // A client that leaves with work in flight is waited for by nobody.
 TEST_F(CudaDeviceTest, WorkOfAClientThatLeftHoldsUpNoOtherF28) {
-  static std::atomic<bool> ready;
-  static std::atomic<int> early, destroyed;  // streams waited for before they were idle
-  ready = false;
-  early = destroyed = 0;
+  static std::atomic<int> destroyed;
+  destroyed = 0;
   GiveWorkspace();
-  gpu_.table().EventQuery = [](cuda::CUevent) { return ready ? cuda::kSuccess : cuda::kNotReady; };
-  gpu_.table().StreamSynchronize = [](cuda::CUstream stream) {
-    early += stream != nullptr && !ready;
-    return cuda::kSuccess;
-  };
-  gpu_.table().StreamCreate = [](cuda::CUstream* stream, unsigned) {
-    return *stream = reinterpret_cast<cuda::CUstream>(1), cuda::kSuccess;
-  };
+  HoldWork();
   gpu_.table().StreamDestroy = [](cuda::CUstream) { return ++destroyed, cuda::kSuccess; };
   {
     ASSERT_OK_AND_ASSIGN(const auto ring, Launch(*session_));
@@ -336,10 +340,10 @@ TEST_F(CudaDeviceTest, WorkOfAClientThatLeftHoldsUpNoOtherF28) {
   session_.reset();
   // The loop serves others, and has seen the end of the first by the time that it answers.
   for (int i = 0; i < 3; ++i) ASSERT_THAT(other_->Load(base::Sha256("sample")), IsOk());
-  EXPECT_EQ(early, 0);
-  ready = true;
+  EXPECT_EQ(early(), 0);
+  ready() = true;
   while (destroyed == 0) std::this_thread::yield();
-  EXPECT_EQ(early, 0);
+  EXPECT_EQ(early(), 0);
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ bool Report(const Launch& launch, const char* how, absl::Duration took,
               absl::ToDoubleMilliseconds(took));
   bool good = true;
   for (const Named& output : outputs) {
-    std::printf(" %s off by %.0f %% of what rounding allows%s", output.name,
+    std::printf(" error of %s at most %.0f %% of the allowed%s", output.name,
                 100 * output.distance.worst, &output == &outputs.back() ? "" : ",");
     good = good && output.distance.worst <= 1;
   }
