@@ -33,9 +33,9 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
 
   void Start() {
     const absl::Status within = parts_.quotas->Begin(identity_.Name());
-    if (!within.ok()) return End(within);
+    if (!within.ok()) return run_->Refuse(within);
     counted_ = true;
-    if (!parts_.gate->Pass([run = run_] { run->Start(); })) End(StartGate::Full());
+    if (!parts_.gate->Pass([run = run_] { run->Start(); })) run_->Refuse(StartGate::Full());
   }
 
   void Write(const v1::WarmEvent* event) override {

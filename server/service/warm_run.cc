@@ -13,11 +13,7 @@ namespace fusiond::server {
 void WarmRun::Start() {
   const int64_t total = int64_t{request_.items_size()} * request_.targets_size();
   if (total == 0 || total > compiler_.max_items) {
-    {
-      base::MutexLock lock(&mutex_);
-      ended_ = true;
-    }
-    return output_.End(absl::InvalidArgumentError(
+    return Refuse(absl::InvalidArgumentError(
         absl::StrCat("items × targets: 1 to ", compiler_.max_items, " expected, given ", total)));
   }
   {
@@ -25,6 +21,14 @@ void WarmRun::Start() {
     summary_.set_total(static_cast<uint32_t>(total));
   }
   Pump();
+}
+
+void WarmRun::Refuse(const absl::Status& why) {
+  {
+    base::MutexLock lock(&mutex_);
+    if (std::exchange(ended_, true)) return;
+  }
+  output_.End(why);
 }
 
 void WarmRun::Written(bool ok) {

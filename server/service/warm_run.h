@@ -52,6 +52,8 @@ class WarmRun : public std::enable_shared_from_this<WarmRun> {
       : compiler_(std::move(compiler)), request_(request), output_(*output) {}
 
   void Start() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends with `why` instead of Start, unless Cancel has ended it.
+  void Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // The event given last has been sent, or (not ok) nobody reads any more.
   void Written(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);

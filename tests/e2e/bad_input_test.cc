@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cc/paths.h"
 #include "client/cc/status_convert.h"
 #include "compiler/import/graph_proto.h"
@@ -261,6 +262,27 @@ TEST(BadInputTest, BadCallsAreRefusedAndTheDaemonServesOnF41) {
   for (const BadCall& bad : kBadCalls)
     EXPECT_THAT(bad.call(*stub), StatusIs(bad.code, HasSubstr(bad.words))) << bad.name;
   EXPECT_THAT(Compile(*stub, Add()), IsOk());
+}
+
+// Its call is over on our side before the refusal is sent.
+TEST(BadInputTest, RefusedWarmWhoseCallerLeavesHarmsNobody) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<Stub> stub = Connect(daemon);
+  absl::Status refused;
+  for (int i = 0; i < 1000 && !absl::IsResourceExhausted(refused); ++i)
+    refused = CompileBytes(*stub, "no graph");
+  ASSERT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("failing calls")));
+  for (int i = 0; i < 1000; ++i) {
+    grpc::ClientContext context;
+    auto events = stub->Warm(&context, v1::WarmRequest());
+    absl::SleepFor(absl::Microseconds(i));  // so that some leave at the wrong moment
+    context.TryCancel();
+    events->Finish();
+  }
+  grpc::ClientContext context;
+  v1::StatusResponse status;
+  EXPECT_TRUE(stub->Status(&context, {}, &status).ok());
 }
 
 }  // namespace

@@ -208,5 +208,23 @@ TEST_F(WarmRunTest, NothingAndTooMuchAreRefused) {
   }
 }
 
+// A caller may leave before the daemon has started, or while it is refused.
+TEST_F(WarmRunTest, WhoeverLeavesEndsItOnce) {
+  for (int items : {0, 1, static_cast<int>(kMaxItems) + 1}) {
+    FakeOutput left;
+    auto run = std::make_shared<WarmRun>(Compiler(), Request(items), &left);
+    run->Cancel();
+    run->Start();  // a second End would throw
+    run->Refuse(absl::ResourceExhaustedError("calls at once"));
+    EXPECT_THAT(left.ended.get_future().get(), IsOk());
+  }
+  FakeOutput refused;
+  auto run = std::make_shared<WarmRun>(Compiler(), Request(1), &refused);
+  run->Refuse(absl::ResourceExhaustedError("calls at once"));
+  run->Cancel();
+  EXPECT_THAT(refused.ended.get_future().get(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("calls at once")));
+}
+
 }  // namespace
 }  // namespace fusiond::server
