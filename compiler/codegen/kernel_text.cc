@@ -27,8 +27,10 @@ void KernelText::TakeTensor(const Region& region, uint32_t tensor) {
   Parameter parameter;
   parameter.kind = Parameter::Kind::kTensor;
   parameter.index = tensor;
-  Take(parameter, absl::StrCat(written ? "" : "const ", MemoryType(region.tensors[tensor].dtype),
-                               region.tensors[tensor].shared ? "* p" : "* __restrict__ p", tensor));
+  const schedule::Tensor& taken = region.tensors[tensor];
+  Take(parameter, absl::StrCat(written ? "" : "const ", MemoryType(taken.dtype),
+                               taken.shared ? "* p" : "* __restrict__ p", tensor));
+  if (taken.offset != 0) absl::StrAppend(&offsets_, "  p", tensor, " += ", taken.offset, ";\n");
 }
 
 void KernelText::TakeTensors(const Region& region) {
@@ -82,9 +84,10 @@ Kernel KernelText::Finish(absl::Span<const absl::string_view> files) && {
   kernel.entry = entry_;
   kernel.threads = threads_;
   kernel.parameters = std::move(parameters_);
-  kernel.text = absl::StrCat(
-      device::Prelude(files), "\nextern \"C\" __global__ void __launch_bounds__(", threads_, ")\n",
-      entry_, "(", absl::StrJoin(parameter_texts_, ", "), ") {\n", std::move(body_).Take(), "}\n");
+  kernel.text =
+      absl::StrCat(device::Prelude(files), "\nextern \"C\" __global__ void __launch_bounds__(",
+                   threads_, ")\n", entry_, "(", absl::StrJoin(parameter_texts_, ", "), ") {\n",
+                   offsets_, std::move(body_).Take(), "}\n");
   return kernel;
 }
 

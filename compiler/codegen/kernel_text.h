@@ -45,6 +45,7 @@ class KernelText {
   int threads_;
   std::vector<Parameter> parameters_;
   std::vector<std::string> parameter_texts_;
+  std::string offsets_;  // from where buffers begin to where tensors do
   TextBuilder body_;
 };
 

@@ -24,6 +24,8 @@ constexpr NamedKey kNames[] = {
     {AttributeKey::kContiguity, "contiguity"},
     {AttributeKey::kStrideOrder, "stride_order"},
     {AttributeKey::kHost, "host"},
+    {AttributeKey::kStartIndices, "start_indices"},
+    {AttributeKey::kEndIndices, "end_indices"},
 };
 
 template <typename T>

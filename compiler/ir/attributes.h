@@ -18,17 +18,19 @@ namespace fusiond::ir {
 
 // The order is the order of printing. The numbers are those of fusiond.v1.AttributeKey.
 enum class AttributeKey : uint8_t {
-  kValue = 1,    // constant: bool, i64 or f64 (kind kNumber)
-  kDtype = 2,    // cast, full, sum, prod; constant (default: bool, i64 or f64 by the value's kind)
-  kShape = 3,    // broadcast_in_dim, full: extents, -1 = the next scalar operand; expand: -1 = keep
-  kDims = 4,     // reductions, squeeze, size (one entry); non-negative, strictly increasing
-  kKeepdim = 5,  // reductions
+  kValue = 1,  // constant: bool, i64 or f64 (kind kNumber)
+  kDtype = 2,  // cast, full, sum, prod; constant (default: bool, i64 or f64 by the value's kind)
+  kShape = 3,  // broadcast_in_dim, full: extents, -1 = the next scalar operand; expand: -1 = keep
+  kDims = 4,   // reductions, squeeze, size (one entry); non-negative, strictly increasing; permute
+  kKeepdim = 5,         // reductions
   kCorrection = 6,      // var, var_mean
   kIsBroadcastDim = 7,  // broadcast
   kBroadcastDims = 8,   // broadcast_in_dim
   kContiguity = 9,      // input: kContiguous, … a dim, by allocation order, outermost first
   kStrideOrder = 10,    // input: rank of each dim's stride, 0 = smallest
   kHost = 11,           // input: a 0-dim tensor in host memory
+  kStartIndices = 12,   // slice: one a dim
+  kEndIndices = 13,     // slice: one a dim, behind its last element
 };
 
 // kNumber: kBool, kInt or kFloat.

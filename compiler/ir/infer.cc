@@ -313,6 +313,10 @@ absl::StatusOr<Types> InferTypes(Op op, Operands operands, const Attributes& att
       FUSIOND_ASSIGN_OR_RETURN(types, InferReduction(op, operands, attributes));
       break;
     }
+    case OpClass::kMap: {
+      FUSIOND_ASSIGN_OR_RETURN(types[0], InferMap(op, operands, attributes));
+      break;
+    }
     case OpClass::kFactory:
     case OpClass::kMetadata:
     case OpClass::kShape: {

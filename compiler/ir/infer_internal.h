@@ -39,6 +39,8 @@ void DropInputDefaults(const Type& type, Attributes& attributes);
 
 // Results of shape, factory and metadata ops.
 absl::StatusOr<Type> InferShapeOp(Op op, Operands operands, const Attributes& attributes);
+// Results of maps.
+absl::StatusOr<Type> InferMap(Op op, Operands operands, const Attributes& attributes);
 
 }  // namespace fusiond::ir
 

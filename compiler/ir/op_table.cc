@@ -19,6 +19,7 @@ constexpr auto kMetadata = OpClass::kMetadata;
 constexpr auto kPointwise = OpClass::kPointwise;
 constexpr auto kReduction = OpClass::kReduction;
 constexpr auto kShape = OpClass::kShape;
+constexpr auto kMap = OpClass::kMap;
 
 constexpr auto kNone = Promotion::kNone;
 constexpr auto kArithmetic = Promotion::kArithmetic;
@@ -59,6 +60,7 @@ std::vector<AttributeSpec> SpecsOf(Op op) {
       return {Required(AttributeKey::kValue, AttributeKind::kNumber), dtype(false)};
     case Op::kFull:
       return {dtype(true), shape};
+    case Op::kPermute:
     case Op::kSize:
     case Op::kSqueeze:
       return {dims};
@@ -81,6 +83,9 @@ std::vector<AttributeSpec> SpecsOf(Op op) {
       return {shape, Required(AttributeKey::kBroadcastDims, AttributeKind::kInts)};
     case Op::kExpand:
       return {shape};
+    case Op::kSlice:
+      return {Required(AttributeKey::kStartIndices, AttributeKind::kInts),
+              Required(AttributeKey::kEndIndices, AttributeKind::kInts)};
     default:
       return {};
   }

@@ -28,6 +28,7 @@ enum class OpClass : uint8_t {
   kPointwise,  // element i of the result depends on element i of the (broadcast) operands
   kReduction,
   kShape,  // moves elements, computes nothing
+  kMap,    // an element is one of an operand's, at an index computed from its own
 };
 
 // How the result's dtype follows from the operands' (torch style; table in README.md). "Common

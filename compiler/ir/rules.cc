@@ -53,6 +53,9 @@ constexpr RuleInfo kRules[] = {
      "and no other output's alias"},
     {Rule::kStoredType, kInvalid, "a value's type is the one that its node gives"},
     {Rule::kOpKnown, kUnsupported, "the op is one of the op table"},
+    {Rule::kPermute, kInvalid, "permute's dims are a permutation of 0 … rank-1"},
+    {Rule::kSlice, kInvalid,
+     "slice has a start and an end index a dim, 0 or more, no start behind its end"},
     {Rule::kStatic, kInvalid, "specialised: no extent is symbolic"},
     {Rule::kNoSize, kInvalid, "specialised: no size op is left"},
     {Rule::kComputeType, kInvalid, "canonical: a pointwise op's operands have its compute type"},
@@ -61,7 +64,7 @@ constexpr RuleInfo kRules[] = {
      "canonical: reductions are sum, prod, max and min, have keepdim, and no dim of extent 1"},
     {Rule::kViews, kInvalid,
      "canonical: no broadcast_in_dim; expand and set before outputs only, or expand before a "
-     "reduction"},
+     "reduction or a map"},
 };
 
 }  // namespace

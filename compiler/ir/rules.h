@@ -47,6 +47,8 @@ enum class Rule : uint8_t {
   kAlias = 28,
   kStoredType = 29,
   kOpKnown = 30,
+  kPermute = 31,
+  kSlice = 32,
   kStatic = 40,
   kNoSize = 41,
   kComputeType = 50,

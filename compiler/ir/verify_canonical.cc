@@ -29,6 +29,7 @@ bool MovesOnly(const Node& node) {
     case OpClass::kFactory:
     case OpClass::kMetadata:
     case OpClass::kShape:
+    case OpClass::kMap:
       return true;
     default:
       return node.op == Op::kCast || node.op == Op::kSet || node.op == Op::kSegmentSet;
@@ -62,14 +63,16 @@ absl::Status CheckReduction(const Graph& graph, const Node& node) {
   return absl::OkStatus();
 }
 
-// expand and set stand before outputs, or expand before a reduction that it cannot be taken out of.
+// expand and set stand before outputs, or expand before a map, or before a reduction that it cannot
+// be taken out of.
 absl::Status CheckViews(const Graph& graph, const Node& node) {
   if (node.op == Op::kBroadcastInDim) return OpError(Rule::kViews, node.op, "is left");
   if (node.op != Op::kExpand && node.op != Op::kSet) return absl::OkStatus();
   for (const NodeId id : graph.users(node.results[0])) {
     const Op user = graph.node(id).op;
-    const bool reduces = node.op == Op::kExpand && IsFourReductions(user);
-    if (reduces || user == Op::kSet || Info(user).op_class == OpClass::kShape) continue;
+    const bool mapped = Info(user).op_class == OpClass::kMap;
+    const bool repeated = node.op == Op::kExpand && (mapped || IsFourReductions(user));
+    if (repeated || user == Op::kSet || Info(user).op_class == OpClass::kShape) continue;
     return OpError(Rule::kViews, node.op, absl::StrCat("is read by ", Info(user).name));
   }
   return absl::OkStatus();

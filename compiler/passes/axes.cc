@@ -78,11 +78,12 @@ void Axes::FindComputed() {
   computed_.assign(graph_.value_count(), false);
   for (const ir::Node& node : graph_.nodes()) {
     const OpClass op_class = ir::Info(node.op).op_class;
-    if (op_class != OpClass::kReduction && op_class != OpClass::kPointwise) continue;
+    const bool reduction = op_class == OpClass::kReduction;
+    if (!reduction && op_class != OpClass::kPointwise && op_class != OpClass::kMap) continue;
     if (node.op == Op::kSet) continue;
     for (const ValueId operand : node.operands) computed_[operand] = true;
     // A reduction's result is placed by its operand.
-    if (op_class == OpClass::kPointwise) computed_[node.results[0]] = true;
+    if (!reduction) computed_[node.results[0]] = true;
   }
 }
 

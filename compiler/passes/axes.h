@@ -5,7 +5,8 @@
 // over, are one axis. Within a value axes fall from left to right, by at least the distance of the
 // dims. The smallest such numbering gives [R] of a row sum the axis of x[R,C]'s rows, which is why
 // it can stay [R,1]. Where no numbering exists (a vector used along rows and along columns of a
-// square), the views involved become barriers: their two sides are numbered apart.
+// square), the views involved become barriers: their two sides are numbered apart. So are the two
+// sides of every map.
 //
 // Thread-safety: immutable after construction. Cost: near-linear in dims.
 #ifndef FUSIOND_COMPILER_PASSES_AXES_H_

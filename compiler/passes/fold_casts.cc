@@ -90,9 +90,11 @@ class CastFolder {
       case Op::kMin:
       case Op::kMinimum:
       case Op::kNeg:
+      case Op::kPermute:
       case Op::kRelu:
       case Op::kSegmentSet:
       case Op::kSet:
+      case Op::kSlice:
       case Op::kSqueeze:
       case Op::kWhere:
         return true;

@@ -75,6 +75,8 @@ class Sinker {
         return Reduction(id);
       case OpClass::kShape:
         return View(id);
+      case OpClass::kMap:
+        return Map(node);
       case OpClass::kFactory: {
         // One element stands for all.
         ir::Attributes attributes = node.attributes;
@@ -147,6 +149,68 @@ class Sinker {
       axis = dim == kNone ? kNone : result_axes[dim];
     }
     return Place(placed, std::nullopt);
+  }
+
+  // A map keeps its operand's declared rank; what is the same along a dim stays so where it may.
+  absl::Status Map(const ir::Node& node) {
+    if (node.op == Op::kPermute) return Permute(node);
+    return Slice(node);
+  }
+
+  // Where only extents of 1 move, nothing is permuted.
+  absl::Status Permute(const ir::Node& node) {
+    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Ranked(node.operands[0]));
+    std::vector<int64_t> dims = node.attributes.Ints(AttributeKey::kDims);
+    const ir::Node& producer = to().producer(value);
+    if (producer.op == Op::kPermute) {
+      const std::vector<int64_t> first = producer.attributes.Ints(AttributeKey::kDims);
+      for (int64_t& d : dims) d = first[d];
+      value = producer.operands[0];
+    }
+    const AxisList result_axes = axes_.Of(node.results[0]);
+    const ir::Dims shape = to().type(value).shape;
+    std::vector<int64_t> moved;  // dims that count, in the result's order
+    AxisList axes(shape.size(), kNone);
+    for (size_t i = 0; i < dims.size(); ++i) {
+      axes[dims[i]] = result_axes[i];
+      if (shape[dims[i]] != 1) moved.push_back(dims[i]);
+    }
+    if (!std::is_sorted(moved.begin(), moved.end())) {
+      FUSIOND_ASSIGN_OR_RETURN(value,
+                               builder_.Add(Op::kPermute, {value}, {{AttributeKey::kDims, dims}}));
+      axes = result_axes;
+    }
+    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]], Place({value, axes}, std::nullopt));
+    return absl::OkStatus();
+  }
+
+  absl::Status Slice(const ir::Node& node) {
+    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Ranked(node.operands[0]));
+    std::vector<int64_t> starts = node.attributes.Ints(AttributeKey::kStartIndices);
+    std::vector<int64_t> ends = node.attributes.Ints(AttributeKey::kEndIndices);
+    const ir::Dims& declared = from_.type(node.operands[0]).shape;
+    const ir::Dims shape = to().type(value).shape;
+    bool cuts = false;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] != declared[d]) starts[d] = 0, ends[d] = 1;
+      ends[d] = std::min(ends[d], shape[d]);
+      starts[d] = std::min(starts[d], ends[d]);
+      cuts |= ends[d] - starts[d] != shape[d];
+    }
+    const ir::Node& producer = to().producer(value);
+    if (cuts && producer.op == Op::kSlice) {
+      const std::vector<int64_t> first = producer.attributes.Ints(AttributeKey::kStartIndices);
+      for (size_t d = 0; d < shape.size(); ++d) starts[d] += first[d], ends[d] += first[d];
+      value = producer.operands[0];
+    }
+    if (cuts) {
+      FUSIOND_ASSIGN_OR_RETURN(value, builder_.Add(Op::kSlice, {value},
+                                                   {{AttributeKey::kStartIndices, starts},
+                                                    {AttributeKey::kEndIndices, ends}}));
+    }
+    const AxisList axes = axes_.Of(node.results[0]);
+    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]], Place({value, axes}, std::nullopt));
+    return absl::OkStatus();
   }
 
   absl::Status Reduction(NodeId id) {
@@ -272,6 +336,20 @@ class Sinker {
     }
   }
 
+  // A value of the declared rank, with extents of 1 where it does not vary.
+  absl::StatusOr<ValueId> Ranked(ValueId id) {
+    const ValueId small = renamed_[id];
+    const int rank = from_.type(id).rank();
+    // Where the declared dims stand in the declared value.
+    Placed placed{small, RightAligned(to().type(small).rank())};
+    const AxisList axes = axes_.Of(id);
+    for (int& axis : placed.axes) {
+      const auto at = std::find(axes.begin(), axes.end(), axis);
+      axis = at == axes.end() ? kNone : rank - 1 - static_cast<int>(at - axes.begin());
+    }
+    return Place(placed, rank);
+  }
+
   // A value of the declared rank, shape and strides.
   absl::StatusOr<ValueId> AsDeclared(ValueId id) {
     const ir::Type& declared = from_.type(id);
@@ -282,14 +360,7 @@ class Sinker {
       attributes.Set(AttributeKey::kShape, AsAttribute(declared.shape));
       return builder_.Add(Op::kFull, {to().producer(small).operands[0]}, attributes);
     }
-    // Where the declared dims stand in the declared value.
-    Placed placed{small, RightAligned(to().type(small).rank())};
-    const AxisList axes = axes_.Of(id);
-    for (int& axis : placed.axes) {
-      const auto at = std::find(axes.begin(), axes.end(), axis);
-      axis = at == axes.end() ? kNone : declared.rank() - 1 - static_cast<int>(at - axes.begin());
-    }
-    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Place(placed, declared.rank()));
+    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Ranked(id));
     // Dims that repeat elements in memory as well (stride 0) come last.
     ir::Dims stored = declared.shape;
     const ir::Dims shape = to().type(value).shape;

@@ -10,10 +10,10 @@
 //
 // Pointwise ops and casts thus move to the small side of a broadcast, squeezes sink to the outputs,
 // inserted dims rise to the inputs, and chains of views vanish. axes.h decides where dims stand.
-// What stays: a broadcast right after an input, a squeeze or broadcast right before an output,
-// views at a barrier of axes.h, an expand before an output whose elements repeat (then a set where
-// the output was not declared with stride 0), an expand before a reduction of repeated dims
-// (trivial_reductions takes it), segment_set.
+// What stays: maps, a broadcast right after an input, a squeeze or broadcast right before an
+// output, views at a barrier of axes.h, an expand before an output whose elements repeat (then a
+// set where the output was not declared with stride 0), an expand before a map or before a
+// reduction of repeated dims (trivial_reductions takes that), segment_set.
 // Needs: static extents. Establishes: IR-52 (keepdim), IR-53. Exact for every value: no element
 // changes. Cost: O(dims) a node.
 #ifndef FUSIOND_COMPILER_PASSES_IMPLICIT_BROADCASTS_H_

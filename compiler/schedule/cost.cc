@@ -49,7 +49,7 @@ int IssueSlots(Op op) {
     case Op::kNextafter:
       return 30;
     default:
-      return IsView(op) ? 0 : 2;
+      return IsView(op) || IsMap(op) ? 0 : 2;
   }
 }
 
@@ -58,6 +58,7 @@ bool IsView(Op op) {
     case Op::kBroadcast:
     case Op::kBroadcastInDim:
     case Op::kExpand:
+    case Op::kPermute:
     case Op::kSqueeze:
     case Op::kSet:
     case Op::kSegmentSet:
@@ -67,5 +68,7 @@ bool IsView(Op op) {
       return false;
   }
 }
+
+bool IsMap(Op op) { return ir::Info(op).op_class == ir::OpClass::kMap && op != Op::kPermute; }
 
 }  // namespace fusiond::schedule

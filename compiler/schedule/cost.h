@@ -14,6 +14,9 @@ inline constexpr int kCheapSlots = 4;
 
 // Moves or renames elements and computes nothing.
 bool IsView(ir::Op op);
+// Takes elements from other places than a frame tells (ir class kMap but permute): it reads memory
+// at indices that it computes.
+bool IsMap(ir::Op op);
 
 }  // namespace fusiond::schedule
 

@@ -58,6 +58,12 @@ DimMap OperandToFrame(const ir::Graph& graph, const ir::Node& node, size_t slot)
         map.push_back(static_cast<int8_t>(dim));
       return Varying(map, shape);
     }
+    case Op::kPermute: {
+      DimMap map(rank, kNone);
+      int8_t next = 0;
+      for (int64_t dim : node.attributes.Ints(AttributeKey::kDims)) map[dim] = next++;
+      return Varying(map, shape);
+    }
     case Op::kSqueeze: {
       const std::vector<int64_t>& dims = node.attributes.Ints(AttributeKey::kDims);
       DimMap map(rank, kNone);

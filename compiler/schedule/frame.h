@@ -20,7 +20,8 @@ using DimMap = absl::InlinedVector<int8_t, 4>;
 
 // Extents of the node's frame.
 const ir::Dims& FrameExtents(const ir::Graph& graph, const ir::Node& node);
-// Each dim of operand `slot` → frame dim. Requires: the operand is a tensor.
+// Each dim of operand `slot` → frame dim. Requires: the operand is a tensor, the node no map
+// (IsMap, cost.h).
 DimMap OperandToFrame(const ir::Graph& graph, const ir::Node& node, size_t slot);
 // Each dim of the (first) result → frame dim.
 DimMap ResultToFrame(const ir::Graph& graph, const ir::Node& node);

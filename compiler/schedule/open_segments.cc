@@ -111,17 +111,22 @@ void OpenSegments::Visit(NodeId id) {
   const ir::Type& type = graph_.type(node.results[0]);
   if (type.scalar || ir::Info(node.op).op_class == ir::OpClass::kLeaf) return;
   if (ir::ElementCount(type) == 0) return;
+  if (IsMap(node.op)) return VisitMap(id);
+  int level = -1, least = 0;
+  for (ValueId operand : node.operands) {
+    level = std::max(level, LevelOf(operand));
+    if (states_[operand].floating) least = std::max(least, states_[operand].level);
+  }
   if (FusionOf(id) != Fusion::kNodeAlone && Floats(node)) {
     ValueState& state = states_[node.results[0]];
     state.floating = true;
+    state.level = least;
     for (ValueId operand : node.operands)
       state.depth = std::max<uint8_t>(state.depth, states_[operand].depth + 1);
     return;
   }
-  int level = -1;
-  for (ValueId operand : node.operands) level = std::max(level, LevelOf(operand));
-  if (level >= 0 && FusionOf(id) != Fusion::kNodeAlone && TryJoin(id, level)) return;
-  TryJoin(id, level + 1);
+  if (level >= least && FusionOf(id) != Fusion::kNodeAlone && TryJoin(id, level)) return;
+  TryJoin(id, std::max(level + 1, least));
 }
 
 bool OpenSegments::TryJoin(NodeId id, int level) {
@@ -129,7 +134,7 @@ bool OpenSegments::TryJoin(NodeId id, int level) {
   Join join;
   for (ValueId operand : node.operands) {
     const ValueState& state = states_[operand];
-    if (LevelOf(operand) != level) continue;
+    if (LevelOf(operand) != level || IsMap(node.op)) continue;
     if (state.closed) return false;
     if (FusionOf(id) == Fusion::kSimple && state.dependent) return false;
     join.dependent |= state.dependent;
@@ -283,14 +288,15 @@ void OpenSegments::Commit(NodeId id, Join& join) {
   open.segment.row_reductions |= join.reduced == Role::kColumn;
   open.segment.column_reductions |= join.reduced == Role::kRow;
   open.fusion = std::max(open.fusion, FusionOf(id));
-  for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+  ValueState& state = states_[node.results[0]];
+  if (IsMap(node.op)) NoteBases(open, node, join.frame);
+  for (size_t slot = 0; slot < node.operands.size() && !IsMap(node.op); ++slot) {
     const ValueId operand = node.operands[slot];
     if (graph_.type(operand).scalar || states_[operand].segment == base) continue;
     const DimMap axes = OperandAxes(graph_, node, join.frame, slot);
     if (states_[operand].floating) open.leaves.try_emplace(operand, axes);
     Instantiate(base, operand, axes);
   }
-  ValueState& state = states_[node.results[0]];
   state.segment = base;
   state.axes = ResultAxes(graph_, node, join.frame);
   state.dependent = join.dependent || join.reduced != Role::kNone;
@@ -298,13 +304,17 @@ void OpenSegments::Commit(NodeId id, Join& join) {
   state.closed = node.op == ir::Op::kSegmentSet || FusionOf(id) == Fusion::kNodeAlone;
   open.defined.push_back(node.results[0]);
   open.instances.insert({node.results[0], state.axes});
-  open.segment.nodes.push_back({id, join.frame});
+  open.segment.nodes.push_back({id, join.frame, state.bases});
   open.tensors += is_output_[node.results[0]];
-  if (FusionOf(id) == Fusion::kAll) UniteReaders(base, node);
+  if (FusionOf(id) == Fusion::kAll && !IsMap(node.op)) UniteReaders(base, node);
 }
 
 void OpenSegments::NoteRead(OpenSegment& open, ValueId id, const DimMap& axes) {
   if (open.leaves.try_emplace(id, axes).second) ++open.tensors;
+  NoteInner(open, id, axes);
+}
+
+void OpenSegments::NoteInner(OpenSegment& open, ValueId id, const DimMap& axes) {
   const int64_t bytes = Bytes(id);
   if (bytes <= open.heaviest_bytes) return;
   const ir::Dims& strides = Strides(id);
@@ -326,12 +336,13 @@ void OpenSegments::Instantiate(int segment, ValueId id, const DimMap& axes) {
   const NodeId producer = graph_.value(id).producer;
   const ir::Node& node = graph_.node(producer);
   const DimMap frame = FrameFromResult(graph_, node, axes);
-  for (size_t slot = 0; slot < node.operands.size(); ++slot) {
+  if (IsMap(node.op)) NoteBases(open, node, frame);
+  for (size_t slot = 0; slot < node.operands.size() && !IsMap(node.op); ++slot) {
     if (graph_.type(node.operands[slot]).scalar) continue;
     // At most kMaxFloatingDepth deep.
     Instantiate(segment, node.operands[slot], OperandAxes(graph_, node, frame, slot));
   }
-  open.segment.nodes.push_back({producer, frame});
+  open.segment.nodes.push_back({producer, frame, states_[id].bases});
 }
 
 void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
@@ -347,8 +358,9 @@ void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
     const ir::Node& n = graph_.node(node.node);
     const DimMap axes = ResultAxes(graph_, n, frame);
     if (base.instances.insert({n.results[0], axes}).second)
-      base.segment.nodes.push_back({node.node, frame});
+      base.segment.nodes.push_back({node.node, frame, node.bases});
   }
+  for (ValueId id : other.mapped) base.tensors += base.mapped.insert(id).second;
   for (const auto& [id, axes] : other.leaves) {
     if (base.leaves.try_emplace(id, Remapped(axes, remap)).second && !states_[id].floating)
       ++base.tensors;
@@ -373,6 +385,7 @@ void OpenSegments::UniteReaders(int segment, const ir::Node& node) {
     // Through floating values to the tensor in memory.
     while (states_[operand].floating) {
       const ir::Node& producer = graph_.producer(operand);
+      if (IsMap(producer.op)) break;
       const auto tensor = std::find_if(producer.operands.begin(), producer.operands.end(),
                                        [&](ValueId id) { return !graph_.type(id).scalar; });
       if (tensor == producer.operands.end()) break;

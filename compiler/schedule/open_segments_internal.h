@@ -23,10 +23,12 @@ struct ValueState {
   int segment = -1;  // that computes it; -1 for leaves and floating values
   DimMap axes;       // there, of each dim
   bool floating = false;
-  uint8_t depth = 0;       // floating: nodes above it
-  bool dependent = false;  // on a reduction of its own segment
-  bool late = false;       // complete only when the grid has ended: for epilogues alone
-  bool closed = false;     // nobody may use it within its segment
+  uint8_t depth = 0;               // floating: nodes above it, up to a map
+  int level = 0;                   // floating: the lowest of segments that may compute it
+  std::vector<ir::ValueId> bases;  // of a map, as in SegmentNode
+  bool dependent = false;          // on a reduction of its own segment
+  bool late = false;               // complete only when the grid has ended: for epilogues alone
+  bool closed = false;             // nobody may use it within its segment
 };
 
 struct OpenSegment {
@@ -35,6 +37,7 @@ struct OpenSegment {
   std::vector<ir::ValueId> defined;
   absl::flat_hash_set<Instance> instances;          // computed here
   absl::flat_hash_map<ir::ValueId, DimMap> leaves;  // read from memory, or floating: first use
+  absl::flat_hash_set<ir::ValueId> mapped;          // read from memory by maps
   int64_t heaviest_bytes = 0;                       // of a tensor read
   int8_t inner = kNone;                             // axis along which that tensor is contiguous
   size_t tensors = 0;                               // reads and graph outputs
@@ -61,7 +64,21 @@ class OpenSegments {
 
  private:
   struct Join;
+  // What a map computes anew for each of its elements, down to what it reads from memory.
+  struct Cone {
+    std::vector<ir::ValueId> bases;
+    int nodes = 0;
+    int slots = 0;
+    bool fits = true;
+  };
 
+  void VisitMap(ir::NodeId id);
+  Cone ConeOf(const ir::Node& map, bool through_computed) const;
+  Cone BestCone(const ir::Node& map) const;
+  bool MayComputeAgain(ir::ValueId id) const;
+  void Materialise(ir::ValueId id);
+  void NoteBases(OpenSegment& open, const ir::Node& map, const DimMap& frame);
+  void NoteInner(OpenSegment& open, ir::ValueId id, const DimMap& axes);
   bool Floats(const ir::Node& node) const;
   bool TryJoin(ir::NodeId id, int level);
   bool MatchSegments(const ir::Node& node, Join& join) const;

@@ -10,13 +10,13 @@ namespace {
 
 // Accesses by the bytes they move, heaviest first; a store weighs twice (stores are
 // more sensitive to their pattern than loads).
-std::vector<const Access*> Heaviest(Region& region) {
+std::vector<const Access*> Heaviest(absl::Span<const Axis> axes, Region& region) {
   std::vector<std::pair<int64_t, const Access*>> weighed;
   const auto weigh = [&](const Access& access, int64_t factor) {
     const Tensor& tensor = region.tensors[access.tensor];
     int64_t bytes = factor * ir::ByteSize(tensor.dtype);
-    for (size_t d = 0; d < tensor.shape.size(); ++d)
-      if (tensor.strides[d] != 0) bytes *= tensor.shape[d];
+    for (size_t a = 0; a < axes.size(); ++a)
+      if (access.strides[a] != 0) bytes *= axes[a].extent;
     weighed.emplace_back(bytes, &access);
   };
   for (const Instr& instr : region.instrs)
@@ -81,7 +81,7 @@ void DropUnused(Region& region) {
 
 void OrderDims(absl::Span<const Axis> axes, Region& region) {
   std::vector<size_t> order;  // outer to inner
-  for (const Access* access : Heaviest(region)) {
+  for (const Access* access : Heaviest(axes, region)) {
     std::vector<size_t> here;
     for (size_t a = 0; a < axes.size(); ++a) {
       if (access->strides[a] != 0 && std::find(order.begin(), order.end(), a) == order.end())

@@ -29,6 +29,8 @@ struct Axis {
 struct SegmentNode {
   ir::NodeId node = 0;
   DimMap axes;  // of each dim of the node's frame; kNone for extents of 1
+  // Of a map: the values in memory from which its elements are computed anew, in order of use.
+  std::vector<ir::ValueId> bases;
 };
 
 struct Segment {
@@ -43,11 +45,14 @@ struct Segment {
 // Whether memory must hold value `id` of the segment.
 bool Stores(const Segment& segment, ir::ValueId id);
 
-// What the segment reads from memory, along its axes, in the order of first use.
 struct Read {
   ir::ValueId value = 0;
-  DimMap axes;
+  DimMap axes;          // along which the value is read
+  bool mapped = false;  // at indices that a map computes, along no axes
 };
+// The tensors that a node reads: its operands, or a map's bases.
+std::vector<Read> Uses(const ir::Graph& graph, const SegmentNode& node);
+// What the segment reads from memory, in the order of first use.
 std::vector<Read> Reads(const ir::Graph& graph, const Segment& segment);
 
 }  // namespace fusiond::schedule

@@ -33,15 +33,12 @@ class Cuts {
     // The list grows by what is computed again, whose own operands are settled.
     const size_t count = open.segment.nodes.size();
     for (size_t n = 0; n < count; ++n) {
-      const SegmentNode node = open.segment.nodes[n];
-      const ir::Node& ir_node = graph_.node(node.node);
-      for (size_t slot = 0; slot < ir_node.operands.size(); ++slot) {
-        const ValueId operand = ir_node.operands[slot];
-        if (!Crosses(operand, segment)) continue;
-        const DimMap axes = OperandAxes(graph_, ir_node, node.axes, slot);
-        if (open.instances.contains({operand, axes})) continue;
-        if (open.fusion == Fusion::kNodeAlone || !Recompute(segment, operand, axes))
-          stored_[operand] = true;
+      for (const Read& use : Uses(graph_, open.segment.nodes[n])) {
+        if (!Crosses(use.value, segment)) continue;
+        if (!use.mapped && open.instances.contains({use.value, use.axes})) continue;
+        if (use.mapped || open.fusion == Fusion::kNodeAlone ||
+            !Recompute(segment, use.value, use.axes))
+          stored_[use.value] = true;
       }
     }
     std::sort(open.segment.nodes.begin(), open.segment.nodes.end(),
@@ -66,10 +63,15 @@ class Cuts {
     int slots = 0;
     for (size_t w = 0; w < work.size(); ++w) {
       const auto [value, value_axes] = work[w];
-      if (open.instances.contains(work[w]) || open_.state(value).floating) continue;
+      if (open.instances.contains(work[w])) continue;
+      if (open_.state(value).floating) {
+        // What its maps read would have to be settled first.
+        if (open_.state(value).level > 0) return false;
+        continue;
+      }
       const ir::Node& node = graph_.producer(value);
       const bool given = !Crosses(value, segment) || (w > 0 && stored_[value]) ||
-                         open_.state(value).closed || open_.state(value).late ||
+                         open_.state(value).closed || open_.state(value).late || IsMap(node.op) ||
                          ir::Info(node.op).op_class == ir::OpClass::kReduction;
       if (given) {
         if (w == 0) return false;
@@ -77,8 +79,8 @@ class Cuts {
         continue;
       }
       slots += IssueSlots(node.op);
-      const SegmentNode again = {graph_.value(value).producer,
-                                 FrameFromResult(graph_, node, value_axes)};
+      const SegmentNode again = {
+          graph_.value(value).producer, FrameFromResult(graph_, node, value_axes), {}};
       nodes.push_back(again);
       if (nodes.size() > kMaxRecomputedNodes || slots > kMaxRecomputedSlots) return false;
       for (size_t slot = 0; slot < node.operands.size(); ++slot) {
@@ -119,6 +121,7 @@ class Cuts {
   int64_t FloatingBytes(const OpenSegment& open, ValueId id) const {
     while (open_.state(id).floating) {
       const ir::Node& producer = graph_.producer(id);
+      if (IsMap(producer.op)) return open_.Bytes(id);
       const auto tensor = std::find_if(producer.operands.begin(), producer.operands.end(),
                                        [&](ValueId v) { return !graph_.type(v).scalar; });
       if (tensor == producer.operands.end()) return 0;
@@ -149,12 +152,10 @@ void DropUnneeded(const ir::Graph& graph, OpenSegments& open, absl::Span<const i
       const bool stores = needed[result] && open.state(result).segment == *segment;
       if (!stores && !live.contains(instance)) continue;
       if (stores) s.segment.stores.push_back(result);
-      for (size_t slot = 0; slot < ir_node.operands.size(); ++slot) {
-        const ValueId operand = ir_node.operands[slot];
-        if (graph.type(operand).scalar) continue;
-        Instance use = {operand, OperandAxes(graph, ir_node, node->axes, slot)};
-        if (!s.instances.contains(use)) needed[operand] = true;
-        live.insert(std::move(use));
+      for (const Read& use : Uses(graph, *node)) {
+        Instance instance = {use.value, use.axes};
+        if (use.mapped || !s.instances.contains(instance)) needed[use.value] = true;
+        if (!use.mapped) live.insert(std::move(instance));
       }
       kept.push_back(*node);
     }

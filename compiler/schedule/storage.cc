@@ -115,7 +115,7 @@ class Planner {
     for (int8_t axis : axes) covered += axis != kNone;
     if (covered != segments_[segment].axes.size()) return false;
     for (const Read& read : reads_[segment])
-      if (read.value == buffer && read.axes != axes) return false;
+      if (read.value == buffer && (read.mapped || read.axes != axes)) return false;
     return true;
   }
 

@@ -22,7 +22,8 @@ struct Tensor {
   ir::DType dtype = ir::DType::kFloat;
   ir::Dims shape;
   ir::Dims strides;
-  int64_t alignment = 16;  // of the address; a power of two
+  int64_t offset = 0;      // of the first element from where the buffer begins, in elements
+  int64_t alignment = 16;  // of the first element's address; a power of two
   // Some other tensor of the plan may share bytes with it while a kernel writes one of them.
   bool shared = false;
 };

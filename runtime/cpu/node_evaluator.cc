@@ -244,6 +244,8 @@ absl::Status NodeEvaluator::Compute(absl::Span<HostTensor> results) const {
     case ir::OpClass::kShape:
       Move(results[0]);
       return absl::OkStatus();
+    case ir::OpClass::kMap:
+      return Map(results[0]);
     case ir::OpClass::kMetadata:
       break;  // folded by Specialise
   }

@@ -30,7 +30,8 @@ class NodeEvaluator {
   absl::Status Pointwise(HostTensor& result) const;
   void Reduce(absl::Span<HostTensor> results) const;
   void Moments(absl::Span<HostTensor> results) const;
-  void Move(HostTensor& result) const;  // shape ops
+  void Move(HostTensor& result) const;         // shape ops
+  absl::Status Map(HostTensor& result) const;  // maps
   double Rounded(ir::DType dtype, double value) const {
     return options_.double_precision ? value : RoundTo(dtype, value);
   }

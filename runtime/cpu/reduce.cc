@@ -1,4 +1,4 @@
-// The reductions and shape ops of NodeEvaluator.
+// The reductions of NodeEvaluator.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -214,29 +214,6 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   }
   store(results[0], variance, square_error);
   if (node_.op == Op::kVarMean) store(results[1], mean, mean_error);
-}
-
-void NodeEvaluator::Move(HostTensor& result) const {
-  const HostTensor& operand = *operands_[0];
-  const Dims& shape = result.type.shape;
-  Dims strides(shape.size(), 0);
-  if (node_.op == Op::kBroadcastInDim) {
-    const Dims own = ir::ContiguousStrides(operand.type.shape);
-    const std::vector<int64_t>& to = node_.attributes.Ints(AttributeKey::kBroadcastDims);
-    for (size_t d = 0; d < to.size(); ++d) strides[to[d]] = operand.type.shape[d] == 1 ? 0 : own[d];
-  } else if (node_.op == Op::kExpand) {
-    strides = BroadcastStrides(operand.type.shape, shape);
-  } else {  // broadcast, squeeze: the same elements in the same order
-    strides = ir::ContiguousStrides(shape);
-  }
-  ForEachPoint(shape, std::array<Dims, 1>{strides}, [&](size_t i, const auto& at) {
-    if (IsFloat(result)) {
-      result.floats[i] = operand.floats[at[0]];
-    } else {
-      result.integers[i] = operand.integers[at[0]];
-    }
-    if (options_.track_error) result.error[i] = operand.error[at[0]];
-  });
 }
 
 }  // namespace fusiond::cpu

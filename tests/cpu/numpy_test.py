@@ -343,6 +343,20 @@ class ShapeTest(Check):
             (g.op(f"broadcast_in_dim {n} {{shape=[3,2,4], broadcast_dims=[0,1]}}"), lambda x: np.broadcast_to(x[:, :, None], (3, 2, 4))),
             (g.op(f"broadcast_in_dim {n} {{shape=[3,2,1], broadcast_dims=[0,2]}}"), lambda x: np.broadcast_to(x[:, None, :], (3, 2, 1)))])
 
+    def test_permute(self):
+        for shape in ([2, 3, 4], [0, 2, 3], [1, 4, 1]):
+            self.check_on_every_dtype(shape, lambda g, n: [
+                (g.op(f"permute {n} {{dims=[{','.join(map(str, dims))}]}}"), lambda x, dims=dims: x.transpose(dims))
+                for dims in itertools.permutations(range(3))])
+
+    def test_slice(self):
+        last = 2**63 - 1
+        for shape, starts, ends in (([3, 4], [1, 0], [3, 2]), ([5, 2], [2, 1], [last, last]), ([4, 3], [0, 2], [4, 2]), ([2, 3], [last, 0], [last, 3]),
+                                    ([6], [1], [5])):
+            self.check_on_every_dtype(shape, lambda g, n, at=(starts, ends): [
+                (g.op(f"slice {n} {{start_indices={at[0]}, end_indices={at[1]}}}".replace(", ", ",").replace("],end", "], end")),
+                 lambda x: x[tuple(slice(*pair) for pair in zip(*at))])])
+
     def test_size_and_full(self):
         def build(graph, exact):
             tensor = graph.input("bf16", np.zeros([4, 3]))

@@ -104,11 +104,11 @@ const BadGraph kBad[] = {
      "%a=input:f32[4]\n%b=sum %a {dims=[0], dims=[0]}\noutput %b",
      "inputs{dtype:FLOAT shape:4} nodes{op:'sum' operands:0 attributes{key:DIMS ints{values:0}} "
      "attributes{key:DIMS ints{values:0}}}"},
-    {"AttributeKeyUnknown", Rule::kAttributes, "sum: attribute key 99 is unknown, known: 1 to 11",
+    {"AttributeKeyUnknown", Rule::kAttributes, "sum: attribute key 99 is unknown, known: 1 to 13",
      nullptr, "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{key:99 ints{values:0}}}"},
-    {"AttributeKey0", Rule::kAttributes, "attribute key 0 is unknown, known: 1 to 11", nullptr,
+    {"AttributeKey0", Rule::kAttributes, "attribute key 0 is unknown, known: 1 to 13", nullptr,
      "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{ints{values:0}}}"},
-    {"AttributeKeyNegative", Rule::kAttributes, "attribute key -1 is unknown, known: 1 to 11",
+    {"AttributeKeyNegative", Rule::kAttributes, "attribute key -1 is unknown, known: 1 to 13",
      nullptr, "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{key:-1 ints{values:0}}}"},
     {"AttributeWithoutValue", Rule::kAttributes, "sum: attribute 'dims' has no value", nullptr,
      "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{key:DIMS}}"},
@@ -249,6 +249,32 @@ const BadGraph kBad[] = {
      "%a=input:f32[4]\n%b=size %a {dims=[1]}",
      "inputs{dtype:FLOAT shape:4} nodes{op:'size' operands:0 attributes{key:DIMS "
      "ints{values:1}}}"},
+
+    // Maps.
+    {"PermuteOfADimTwice", Rule::kPermute, "dims=[0,0] is no permutation of 0 … rank-1 at rank 2",
+     "%a=input:f32[4,8]\n%b=permute %a {dims=[0,0]}",
+     "inputs{dtype:FLOAT shape:[4,8]} nodes{op:'permute' operands:0 attributes{key:DIMS "
+     "ints{values:[0,0]}}}"},
+    {"PermuteOfTooFewDims", Rule::kPermute, "dims=[0] is no permutation of 0 … rank-1 at rank 2",
+     "%a=input:f32[4,8]\n%b=permute %a {dims=[0]}",
+     "inputs{dtype:FLOAT shape:[4,8]} nodes{op:'permute' operands:0 attributes{key:DIMS "
+     "ints{values:0}}}"},
+    {"PermuteOfAScalar", Rule::kOperandKind, "operand 0 must be a tensor, not a scalar of f32",
+     "%a=input:f32\n%b=permute %a {dims=[]}",
+     "inputs{dtype:FLOAT scalar:true} nodes{op:'permute' operands:0 attributes{key:DIMS ints{}}}"},
+    {"SliceOfTooFewDims", Rule::kSlice, "end_indices=[2] has 1 entry, the operand's rank is 2",
+     "%a=input:f32[4,8]\n%b=slice %a {start_indices=[0,0], end_indices=[2]}",
+     "inputs{dtype:FLOAT shape:[4,8]} nodes{op:'slice' operands:0 attributes{key:START_INDICES "
+     "ints{values:[0,0]}} attributes{key:END_INDICES ints{values:2}}}"},
+    {"SliceBackwards", Rule::kSlice,
+     "dim 0 begins at 3 and ends before 2, must be 0 or more and not behind its end",
+     "%a=input:f32[4]\n%b=slice %a {start_indices=[3], end_indices=[2]}",
+     "inputs{dtype:FLOAT shape:4} nodes{op:'slice' operands:0 attributes{key:START_INDICES "
+     "ints{values:3}} attributes{key:END_INDICES ints{values:2}}}"},
+    {"SliceFromANegativeIndex", Rule::kSlice, "dim 0 begins at -1 and ends before 2",
+     "%a=input:f32[4]\n%b=slice %a {start_indices=[-1], end_indices=[2]}",
+     "inputs{dtype:FLOAT shape:4} nodes{op:'slice' operands:0 attributes{key:START_INDICES "
+     "ints{values:-1}} attributes{key:END_INDICES ints{values:2}}}"},
 
     // Outputs.
     {"ScalarOutput", Rule::kOutputIsTensor, " is a scalar of f32", "%a=input:f32\noutput %a",

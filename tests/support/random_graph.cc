@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -158,6 +159,9 @@ class Generator {
       case ir::OpClass::kShape:
         ProposeShapeOp(op, type, operands, attributes);
         break;
+      case ir::OpClass::kMap:
+        ProposeMap(op, type, attributes);
+        break;
       default:
         if (op == Op::kCast) attributes.Set(AttributeKey::kDtype, AnyDType());
     }
@@ -218,6 +222,25 @@ class Generator {
     }
     attributes.Set(AttributeKey::kBroadcastDims, std::move(dims));
     ProposeShape(shape, operands, attributes);
+  }
+
+  void ProposeMap(Op op, const Type& type, Attributes& attributes) {
+    if (op == Op::kPermute) {
+      Ints dims(type.shape.size());
+      std::iota(dims.begin(), dims.end(), 0);
+      for (size_t i = dims.size(); i > 1; --i) std::swap(dims[i - 1], dims[Below(i)]);
+      attributes.Set(AttributeKey::kDims, std::move(dims));
+      return;
+    }
+    Ints starts, ends;
+    for (const int64_t extent : type.shape) {
+      const bool whole = OneIn(2);
+      const int64_t known = extent == ir::kSymbolic ? options_.max_extent : extent;
+      starts.push_back(whole ? 0 : Between(0, known / 2));
+      ends.push_back(whole ? std::numeric_limits<int64_t>::max() : Between(starts.back(), known));
+    }
+    attributes.Set(AttributeKey::kStartIndices, std::move(starts));
+    attributes.Set(AttributeKey::kEndIndices, std::move(ends));
   }
 
   // Attribute shape; some symbolic extents with the size ops or constants that give them.
