@@ -1,6 +1,6 @@
 # Installing and building, shared by deploy/demo.sh, deploy/bundle.sh and tests/run.sh, which source this file:
 #
-#   install_packages SECTION…  packages of deploy/packages.txt that are missing, through apt
+#   install_packages SECTION…  packages of deploy/packages.txt that are missing, through apt; [nvrtc] too where NVRTC must be fetched
 #   install_nvrtc              NVIDIA's compiler library into build/nvrtc, unless this machine has one
 #   build PRESET [TARGET…]     configures and builds one preset of CMakePresets.json
 #   prepare_programs           all three for the release preset; sets PROGRAMS to the folder of the programs
@@ -36,21 +36,18 @@ missing_packages() {
   done
 }
 
-# as_root COMMAND…: runs it as root, through sudo where needed; fails where neither is possible. Where sudo wants a password it
-# asks on the terminal itself, wherever input and output go.
-as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@"
-  elif command -v sudo >/dev/null && { sudo -n true || : </dev/tty; } 2>/dev/null; then
-    sudo "$@"
-  else
-    return 1
-  fi
+# can_be_root: root, or sudo, which asks for a password on the terminal itself, wherever input and output go.
+can_be_root() {
+  [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { sudo -n true || : </dev/tty; } 2>/dev/null; }
 }
 
-# apt_install NAME…: fails, saying nothing, where root, apt or the network is missing; apt's words go to build/apt.log.
+# as_root COMMAND…: as can_be_root says.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# apt_install NAME…: fails where apt or the network does; its words go to build/apt.log.
 apt_install() {
-  command -v apt-get >/dev/null || return 1
   mkdir -p "$FUSIOND_ROOT/build"
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   { as_root "${apt[@]}" update &&
@@ -58,7 +55,8 @@ apt_install() {
 }
 
 install_packages() {
-  local section wanted=() missing
+  local section wanted=() missing sudo=''
+  ! must_fetch_nvrtc || has_pip || set -- "$@" nvrtc
   for section in "$@"; do
     mapfile -t -O "${#wanted[@]}" wanted < <(packages_of "$section")
   done
@@ -66,13 +64,16 @@ install_packages() {
     warn "this is neither Debian nor Ubuntu; going on, hoping for the equivalents of: ${wanted[*]}"
     return 0
   fi
-  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  mapfile -t missing < <(missing_packages "${wanted[@]}" | sort -u)
   [ "${#missing[@]}" -gt 0 ] || return 0
-  say "installing ${#missing[@]} packages: ${missing[*]}"
-  apt_install "${missing[@]}" && return 0
-  tail -n 3 "$FUSIOND_ROOT/build/apt.log" >&2 || true
-  warn "these packages are missing and could not be installed from here: ${missing[*]}"
-  warn "install them with:  sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}"
+  if command -v apt-get >/dev/null && can_be_root; then
+    say "installing ${#missing[@]} packages: ${missing[*]}"
+    apt_install "${missing[@]}" && return 0
+    tail -n 3 "$FUSIOND_ROOT/build/apt.log" >&2 || true
+  fi
+  [ "$(id -u)" = 0 ] || ! command -v sudo >/dev/null || sudo='sudo '
+  warn "${#missing[@]} packages are missing and could not be installed from here; install them as root:"
+  printf '%s\n' "${sudo}apt-get update && ${sudo}apt-get install --no-install-recommends ${missing[*]}" >&2
   warn "going on with what is there"
 }
 
@@ -95,6 +96,12 @@ nvrtc_of_this_machine() {
   return 1
 }
 
+# must_fetch_nvrtc: there is none, and the wheel would do.
+must_fetch_nvrtc() {
+  [ "$(uname -m)" = x86_64 ] && [ ! -e "$FUSIOND_ROOT/build/nvrtc/libnvrtc.so.13" ] && ! nvrtc_of_this_machine >/dev/null
+}
+
+# After install_packages, which installs pip where it is needed here.
 install_nvrtc() {
   local target=$FUSIOND_ROOT/build/nvrtc found
   if found=$(nvrtc_of_this_machine); then
@@ -105,11 +112,10 @@ install_nvrtc() {
     say "NVRTC: $target/libnvrtc.so.13"
     return 0
   fi
-  if [ "$(uname -m)" != x86_64 ]; then
+  if ! must_fetch_nvrtc; then
     warn "no libnvrtc found, and the pinned wheel is for x86-64: CUDA kernels cannot be compiled here"
     return 0
   fi
-  has_pip || install_packages nvrtc
   if has_pip; then
     say "NVRTC: no CUDA found; fetching $NVRTC_WHEEL (87 MB) into build/nvrtc"
     fetch_nvrtc "$target" && return 0
