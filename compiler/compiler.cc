@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "compiler/codegen/emit.h"
 #include "compiler/import/graph_proto.h"
 #include "compiler/ir/hash.h"
@@ -114,7 +115,7 @@ class Scheduling {
       absl::StrAppend(&result_.explanation,
                       c == chosen ? "chosen: " : "candidate: ", schedule::Print(candidate.schedule),
                       ", ", candidate.cost.dram_bytes, " bytes, about ",
-                      static_cast<int64_t>(candidate.cost.microseconds * 100), "e-2 us\n");
+                      absl::StrFormat("%.2f us\n", candidate.cost.microseconds));
     }
     ScheduledRegion made;
     made.last_resort = last_resort;

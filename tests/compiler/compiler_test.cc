@@ -24,6 +24,7 @@ using executable::KernelStep;
 using ::fusiond::testing::IsOk;
 using ::fusiond::testing::StatusIs;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -84,6 +85,11 @@ TEST(PlanTest, WhatNoKernelHoldsBecomesAKernelPerOp) {
     EXPECT_LE(whole.skeleton.steps.size(), 2u);
     EXPECT_THAT(whole.notes, ::testing::IsEmpty());
   }
+}
+
+TEST(PlanTest, ExplanationTellsTimesInPlainNumbers) {
+  ASSERT_OK_AND_ASSIGN(const PlanResult plan, Plan(Request(kAdd, "h100")));
+  EXPECT_THAT(plan.explanation, ContainsRegex(", [0-9]+ bytes, about [0-9]+\\.[0-9][0-9] us\n"));
 }
 
 TEST(PlanTest, PointwiseGraphBecomesOneKernelWithGuards) {
