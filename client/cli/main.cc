@@ -8,9 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cc/paths.h"
 #include "client/cli/commands.h"
 #include "client/cli/support.h"
+#include "runtime/executable/device_info.h"
 
 namespace fusiond::cli {
 namespace {
@@ -36,6 +38,18 @@ std::map<std::string, std::string> ParseOptions(const std::vector<std::string>& 
     options[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
   return options;
+}
+
+// "cpu; an arch: sm_80, …; a profile: a100, …; or …": what --target takes.
+std::string KnownTargets() {
+  std::vector<std::string> archs, profiles;
+  for (const executable::DeviceInfo& info : executable::Profiles()) {
+    if (info.arch == executable::kCpuArch) continue;
+    (info.profile == info.arch ? archs : profiles).push_back(info.profile);
+  }
+  return absl::StrCat("cpu; an arch: ", absl::StrJoin(archs, ", "),
+                      "; a profile: ", absl::StrJoin(profiles, ", "),
+                      "; or a device's UUID (fusionctl devices)");
 }
 
 // More than zero and at most a day; not what only parses (nan, inf).
@@ -71,7 +85,9 @@ class CommandLine {
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app_.footer(kExitCodes);
     app_.add_option("--sockets", common_.sockets,
-                    "with control.sock and channel.sock; also $FUSIOND_SOCKETS")
+                    "with control.sock and channel.sock. Without it: $FUSIOND_SOCKETS, else "
+                    "$XDG_RUNTIME_DIR/fusiond where a daemon of yours has its sockets, else "
+                    "/run/fusiond")
         ->type_name("FOLDER")
         ->capture_default_str();
     app_.add_flag("--json", common_.json, "print JSON");
@@ -136,9 +152,7 @@ class CommandLine {
                     "extents of each input in order, as 2048x8192,-,8192; - keeps what the "
                     "graph says, as for a scalar")
         ->type_name("SHAPES");
-    command
-        .add_option("--target", graph_.target,
-                    "cpu, an arch (sm_90a), a profile (h200) or a device UUID")
+    command.add_option("--target", graph_.target, KnownTargets())
         ->type_name("TARGET")
         ->capture_default_str();
     AddOptions(command);
@@ -210,7 +224,7 @@ class CommandLine {
                     "behind a colon")
         ->type_name("SHAPES");
     AddList(command, "--target", warm_.targets, "TARGETS",
-            "as cpu,sm_90a,h200; each graph is compiled for each")
+            absl::StrCat("as cpu,sm_90a,h200; each graph is compiled for each. ", KnownTargets()))
         ->required()
         ->delimiter(',');
     AddOptions(command);

@@ -11,6 +11,7 @@
 #include "client/cli/inputs.h"
 #include "client/cli/json.h"
 #include "client/cli/local_run.h"
+#include "client/cli/summary.h"
 #include "client/cli/support.h"
 #include "client/cli/tensors.h"
 #include "runtime/base/status_macros.h"
@@ -146,13 +147,17 @@ const char* Origin(v1::Source source) {
 
 // As ToJson lays it out.
 void PrintReportAsJson(const RunReport& report, int64_t median, uint64_t seed,
+                       const std::vector<Summary>& outputs,
                        const std::vector<Comparison>& comparisons) {
   std::cout << "{\n  \"arch\": " << JsonString(report.arch)
             << ",\n  \"device\": " << JsonString(report.device)
             << ",\n  \"local\": " << (report.local ? "true" : "false")
             << ",\n  \"source\": " << JsonString(v1::Source_Name(report.source))
             << ",\n  \"seed\": " << seed << ",\n  \"launches\": " << report.device_times.size()
-            << ",\n  \"median_device_ns\": " << median << ",\n  \"checks\": [";
+            << ",\n  \"median_device_ns\": " << median << ",\n  \"outputs\": [";
+  for (size_t i = 0; i < outputs.size(); ++i)
+    std::cout << (i > 0 ? "," : "") << "\n    {" << ToJsonMembers(outputs[i]) << "}";
+  std::cout << (outputs.empty() ? "]" : "\n  ]") << ",\n  \"checks\": [";
   for (size_t i = 0; i < comparisons.size(); ++i) {
     std::cout << (i > 0 ? "," : "") << "\n    {\"elements\": " << comparisons[i].elements
               << ", \"off\": " << comparisons[i].off
@@ -162,21 +167,22 @@ void PrintReportAsJson(const RunReport& report, int64_t median, uint64_t seed,
 }
 
 void PrintReport(const Common& common, const RunReport& report, uint64_t seed,
-                 const std::vector<Comparison>& comparisons) {
+                 const std::vector<Summary>& outputs, const std::vector<Comparison>& comparisons) {
   std::vector<absl::Duration> times = report.device_times;
   std::sort(times.begin(), times.end());
   const int64_t median = absl::ToInt64Nanoseconds(times[times.size() / 2]);
-  if (common.json) return PrintReportAsJson(report, median, seed, comparisons);
+  if (common.json) return PrintReportAsJson(report, median, seed, outputs, comparisons);
   std::cout << "arch      " << report.arch << " on " << report.device
             << (report.local ? ", in this process" : "") << "; executable " << Origin(report.source)
             << "\n"
             << "seed      " << seed << "\n"
             << "launches  " << times.size() << ", median " << Duration(median)
             << " on the device\n";
-  for (size_t i = 0; i < comparisons.size(); ++i) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::cout << "output " << i << "  " << ToText(outputs[i]) << "\n";
+    if (comparisons.empty()) continue;
     const Comparison& c = comparisons[i];
-    std::cout << "output " << i << "  " << c.elements - c.off << " of "
-              << Counted(c.elements, "element")
+    std::cout << "          " << c.elements - c.off << " of " << Counted(c.elements, "element")
               << absl::StrFormat(" within tolerance, worst at %.2f of it", c.worst) << "\n";
   }
 }
@@ -230,7 +236,9 @@ int Run(const Common& common, const RunArguments& arguments) {
       all_good = all_good && comparisons.back().off == 0;
     }
   }
-  PrintReport(common, report, seed, comparisons);
+  std::vector<Summary> summaries;
+  for (const HostArray& output : *outputs) summaries.push_back(Summarise(output));
+  PrintReport(common, report, seed, summaries, comparisons);
   return all_good ? kExitOk : kExitCheckFailed;
 }
 

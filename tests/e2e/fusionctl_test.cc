@@ -25,6 +25,7 @@
 #include "client/cc/paths.h"
 #include "runtime/channel/client_session.h"
 #include "runtime/channel/socket.h"
+#include "runtime/executable/device_info.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
 
@@ -205,6 +206,39 @@ TEST_F(FusionctlTest, HelpOfEveryCommandLeadsToTheExitCodes) {
         << command;
   }
   EXPECT_THAT(Ctl({"artifacts", "--help"}).output, HasSubstr("cuda, ptx, sass"));
+}
+
+TEST_F(FusionctlTest, HelpNamesWhatTargetAndSocketsTake) {
+  EXPECT_THAT(Ctl({"--help"}).output,
+              AllOf(HasSubstr("$FUSIOND_SOCKETS"), HasSubstr("$XDG_RUNTIME_DIR/fusiond"),
+                    HasSubstr("/run/fusiond")));
+  for (const char* command : {"compile", "run", "warm", "explain", "artifacts"}) {
+    const Ran ran = Ctl({command, "--help"});
+    EXPECT_THAT(ran.output, HasSubstr("sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120a"));
+    for (const executable::DeviceInfo& info : executable::Profiles())
+      EXPECT_THAT(ran.output, HasSubstr(info.profile)) << command;
+  }
+}
+
+TEST_F(FusionctlTest, RunShowsItsOutputs) {
+  daemon_.Serve();
+  const std::string graph = File("two",
+                                 "%a=input:f32[2,4]\n%b=neg %a\n%s=sum %a {dims=[1]}\n"
+                                 "output %b\noutput %s");
+  const Ran ran = Ctl({"run", graph, "--input", "0=1.5", "--check"});
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  EXPECT_THAT(
+      ran.output,
+      HasSubstr("output 0  f32[2,4] = -1.5 -1.5 -1.5 -1.5 -1.5 ...; min -1.5, max -1.5, mean -1.5\n"
+                "          8 of 8 elements within tolerance, worst at 0.00 of it\n"
+                "output 1  f32[2] = 6 6\n"
+                "          2 of 2 elements within tolerance"));
+  const Ran json = Ctl({"--json", "run", graph, "--input", "0=1.5"});
+  EXPECT_THAT(json.output,
+              HasSubstr("\"outputs\": [\n    {\"dtype\": \"f32\", \"shape\": [2, 4], \"first\": "
+                        "[-1.5, -1.5, -1.5, -1.5, -1.5], \"min\": -1.5, \"max\": -1.5, \"mean\": "
+                        "-1.5, \"not_finite\": 0},\n    {\"dtype\": \"f32\", \"shape\": [2]"));
+  EXPECT_THAT(json.output, HasSubstr("\"checks\": []\n}"));
 }
 
 TEST_F(FusionctlTest, NoDaemonGives3AndSaysWhatToDo) {
