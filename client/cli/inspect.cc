@@ -81,6 +81,8 @@ int Status(const Common& common) {
                   << " lost\n"
                   << "fallbacks   " << s.fallbacks() << "\n"
                   << "leases      " << s.leases() << "\n";
+        if (s.cache_dropped_bytes() > 0)
+          std::cout << "cache lost  " << Bytes(s.cache_dropped_bytes()) << " of a damaged log\n";
         for (const v1::StatusResponse::Worker& w : s.workers()) {
           std::cout << "worker      " << w.device() << " for " << w.identity() << ", process "
                     << w.pid() << "\n";

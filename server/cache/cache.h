@@ -120,6 +120,8 @@ class Cache {
   CacheStats Stats() const;
   // What is wrong now, as CacheStats::degraded. Cheap.
   std::string Degraded() const { return store_ == nullptr ? "" : store_->Status().detail; }
+  // Of damaged logs, lost since the start. Cheap.
+  uint64_t DroppedBytes() const { return store_ == nullptr ? 0 : store_->Status().dropped_bytes; }
   // How many executables are leased. Cheap.
   size_t PinnedExecutables() const { return pins_->Size(); }
 

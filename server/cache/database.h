@@ -10,6 +10,9 @@
 #ifndef FUSIOND_SERVER_CACHE_DATABASE_H_
 #define FUSIOND_SERVER_CACHE_DATABASE_H_
 
+#include <atomic>
+#include <cstdarg>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,12 +43,29 @@ class DatabaseOpener {
   // `repair_first` after damage was met in an open data base. UNAVAILABLE: the disk refuses.
   absl::StatusOr<Opened> Open(bool repair_first);
 
+  // Of damaged log files, left out since the start; each time is logged.
+  uint64_t dropped_bytes() const { return damage_.dropped_bytes(); }
+
  private:
+  // LevelDB's own log, of which only this is kept: what it left out, which it reports nowhere else.
+  // Thread-safe.
+  class Damage final : public leveldb::Logger {
+   public:
+    explicit Damage(const Log& log) : log_(log) {}
+    void Logv(const char* format, std::va_list arguments) override;
+    uint64_t dropped_bytes() const { return dropped_bytes_.load(std::memory_order_relaxed); }
+
+   private:
+    const Log& log_;
+    std::atomic<uint64_t> dropped_bytes_{0};  // relaxed: a tally that nothing is ordered by
+  };
+
   leveldb::Status TryOpen(std::unique_ptr<leveldb::DB>& db);
   absl::Status MoveAside();
 
   const std::string folder_;
   const Log log_;
+  Damage damage_;
   const std::unique_ptr<const leveldb::FilterPolicy> bloom_filter_;
   const std::unique_ptr<leveldb::Cache> block_cache_;
   leveldb::Options options_;

@@ -68,7 +68,7 @@ StoreStatus LevelDbStore::Status() const {
   const uint64_t losses =
       moved_aside_.load(std::memory_order_relaxed) + replaced_.load(std::memory_order_relaxed);
   base::MutexLock lock(&mutex_);
-  return {state_, detail_, losses};
+  return {state_, detail_, losses, opener_.dropped_bytes()};
 }
 
 std::shared_ptr<leveldb::DB> LevelDbStore::Database() const {

@@ -34,6 +34,7 @@ struct StoreStatus {
   std::string detail;  // why not ready, in one line; empty when ready
   // How often all that it held was lost at once: damaged beyond repair, or its folder removed.
   uint64_t losses = 0;
+  uint64_t dropped_bytes = 0;  // of damaged logs: what was written last before a restart
 };
 
 struct StoreStats {

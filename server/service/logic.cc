@@ -263,6 +263,7 @@ v1::StatusResponse FusiondLogic::Status() const {
   to.set_last_end(pool.last_end);
   const std::string cache = cache_->Degraded();
   if (!cache.empty()) response.add_degraded(absl::StrCat("cache: ", cache));
+  response.set_cache_dropped_bytes(cache_->DroppedBytes());
   response.set_fallbacks(engine_->fallbacks());
   response.set_leases(static_cast<uint32_t>(cache_->PinnedExecutables()));
   fill_status_(response);

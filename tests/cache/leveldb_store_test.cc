@@ -173,7 +173,7 @@ TEST_F(LevelDbStoreTest, F01_F03_FlippedBytesInDataBaseFilesNeverGiveAWrongAnswe
     std::filesystem::copy(original, folder() + "/db", std::filesystem::copy_options::recursive);
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder() + "/db")) {
-      if (entry.file_size() > 0 && entry.path().filename() != "LOG") files.push_back(entry.path());
+      if (entry.file_size() > 0) files.push_back(entry.path());
     }
     const std::filesystem::path& victim = files[random() % files.size()];
     const size_t at = random() % std::filesystem::file_size(victim);
@@ -193,6 +193,31 @@ TEST_F(LevelDbStoreTest, F01_F03_FlippedBytesInDataBaseFilesNeverGiveAWrongAnswe
     ASSERT_THAT(Put(*store, 500, Small(500)), IsOk());
     ASSERT_THAT(store->Get(KeyOf(500)), IsOk());
   }
+}
+
+TEST_F(LevelDbStoreTest, F03_DamagedLogLosesItsBytesNotInSilence) {
+  {
+    std::unique_ptr<LevelDbStore> store = Open();
+    for (int i = 0; i < 3; ++i) ASSERT_THAT(Put(*store, i, Small(i)), IsOk());
+    EXPECT_EQ(store->Status().dropped_bytes, 0u);
+  }
+  std::string path;
+  for (const auto& entry : std::filesystem::directory_iterator(folder() + "/db"))
+    if (entry.path().extension() == ".log" && entry.file_size() > 0) path = entry.path();
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, base::ReadFile(path));
+  const size_t at = bytes.find(Small(1));
+  ASSERT_NE(at, std::string::npos);
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(at).put('!');
+  EXPECT_THAT(log_, IsEmpty());
+
+  std::unique_ptr<LevelDbStore> store = Open();
+  EXPECT_EQ(store->Status().state, StoreState::kReady);
+  EXPECT_THAT(store->Get(KeyOf(0)), IsOk());
+  EXPECT_THAT(store->Get(KeyOf(1)), StatusIs(absl::StatusCode::kNotFound));
+  const uint64_t dropped = store->Status().dropped_bytes;
+  EXPECT_GT(dropped, Small(1).size());
+  EXPECT_LT(dropped, bytes.size());
+  EXPECT_THAT(log_, ElementsAre(HasSubstr(absl::StrCat(path, ": dropping ", dropped, " bytes"))));
 }
 
 TEST_F(LevelDbStoreTest, F03_LostManifestIsRepaired) {

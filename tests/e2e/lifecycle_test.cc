@@ -278,6 +278,25 @@ TEST(LifecycleTest, BytesOfTheDiskBeginNoLineInTheLogF03) {
   EXPECT_THAT(daemon.log(), AllOf(HasSubstr("\\033[2J\\nforged"), Not(HasSubstr("\nforged"))));
 }
 
+TEST(LifecycleTest, DamagedLogOfTheCacheIsInLogAndStatusF03) {
+  TestDaemon daemon;
+  daemon.Serve();
+  ASSERT_THAT(daemon.Connect()->Compile(AddGraph(), "cpu"), IsOk());
+  daemon.Stop(SIGKILL);
+  const std::string db = daemon.state() + "/cache/db";
+  for (const auto& entry : std::filesystem::directory_iterator(db)) {
+    if (entry.path().extension() != ".log" || entry.file_size() == 0) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(20).write("damage", 6);
+  }
+  daemon.Serve();
+  daemon.WaitForLog(".log: dropping ");
+  ASSERT_OK_AND_ASSIGN(const v1::StatusResponse status, daemon.Connect()->GetStatus());
+  EXPECT_GT(status.cache_dropped_bytes(), 0u);
+  EXPECT_THAT(RunProgram({testing::CtlProgram(), "--sockets", daemon.sockets(), "status"}).output,
+              HasSubstr("of a damaged log\n"));
+}
+
 // What is said of the cache is what is so, and not only what was asked for.
 TEST(LifecycleTest, CacheInMemoryIsNotSaidToBeOnDisk) {
   TestDaemon daemon;
