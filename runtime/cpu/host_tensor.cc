@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/element.h"
+#include "runtime/base/status_macros.h"
 
 namespace fusiond::cpu {
 namespace {
@@ -14,13 +15,16 @@ using ir::DType;
 
 // Calls visit(linear index, byte offset) for every element in row-major order.
 template <typename Visit>
-void ForEachElement(const ir::Type& type, absl::Span<const int64_t> strides, Visit visit) {
+absl::Status ForEachElement(const ir::Type& type, absl::Span<const int64_t> strides,
+                            const Cancelled& cancelled, Visit visit) {
   const int64_t bytes = ir::ByteSize(type.dtype);
   const std::optional<int64_t> count = ir::ElementCount(type);
   FUSIOND_CHECK(count.has_value() && strides.size() == type.shape.size());
   ir::Dims index(type.shape.size(), 0);
   int64_t offset = 0;
   for (int64_t i = 0; i < *count; ++i) {
+    if (i % kElementsBetweenLooks == 0 && cancelled && cancelled())
+      return absl::CancelledError("cancelled between elements");
     visit(static_cast<size_t>(i), offset * bytes);
     for (size_t d = type.shape.size(); d-- > 0;) {
       offset += strides[d];
@@ -29,6 +33,7 @@ void ForEachElement(const ir::Type& type, absl::Span<const int64_t> strides, Vis
       index[d] = 0;
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -48,36 +53,47 @@ HostTensor IntegerScalar(int64_t value, DType dtype) {
 }
 
 HostTensor ReadBuffer(const ir::Type& type, const void* data, absl::Span<const int64_t> strides) {
+  return *ReadBuffer(type, data, strides, {});
+}
+
+absl::StatusOr<HostTensor> ReadBuffer(const ir::Type& type, const void* data,
+                                      absl::Span<const int64_t> strides,
+                                      const Cancelled& cancelled) {
   HostTensor tensor;
   tensor.type = type;
   const auto* bytes = static_cast<const char*>(data);
   const auto count = static_cast<size_t>(ir::ElementCount(type).value_or(0));
+  // Memory is touched as elements come, and not all of it before the first look.
   if (ir::IsFloatingPoint(type.dtype)) {
-    tensor.floats.resize(count);
-    ForEachElement(type, strides, [&](size_t i, int64_t offset) {
-      tensor.floats[i] = LoadFloat(type.dtype, bytes + offset);
-    });
+    tensor.floats.reserve(count);
+    FUSIOND_RETURN_IF_ERROR(ForEachElement(type, strides, cancelled, [&](size_t, int64_t offset) {
+      tensor.floats.push_back(LoadFloat(type.dtype, bytes + offset));
+    }));
   } else {
-    tensor.integers.resize(count);
-    ForEachElement(type, strides, [&](size_t i, int64_t offset) {
-      tensor.integers[i] = LoadInteger(type.dtype, bytes + offset);
-    });
+    tensor.integers.reserve(count);
+    FUSIOND_RETURN_IF_ERROR(ForEachElement(type, strides, cancelled, [&](size_t, int64_t offset) {
+      tensor.integers.push_back(LoadInteger(type.dtype, bytes + offset));
+    }));
   }
   return tensor;
 }
 
 void WriteBuffer(const HostTensor& tensor, void* data, absl::Span<const int64_t> strides) {
+  FUSIOND_CHECK(WriteBuffer(tensor, data, strides, {}).ok());
+}
+
+absl::Status WriteBuffer(const HostTensor& tensor, void* data, absl::Span<const int64_t> strides,
+                         const Cancelled& cancelled) {
   auto* bytes = static_cast<char*>(data);
   const DType dtype = tensor.type.dtype;
   if (ir::IsFloatingPoint(dtype)) {
-    ForEachElement(tensor.type, strides, [&](size_t i, int64_t offset) {
+    return ForEachElement(tensor.type, strides, cancelled, [&](size_t i, int64_t offset) {
       StoreFloat(dtype, tensor.floats[i], bytes + offset);
     });
-  } else {
-    ForEachElement(tensor.type, strides, [&](size_t i, int64_t offset) {
-      StoreInteger(dtype, tensor.integers[i], bytes + offset);
-    });
   }
+  return ForEachElement(tensor.type, strides, cancelled, [&](size_t i, int64_t offset) {
+    StoreInteger(dtype, tensor.integers[i], bytes + offset);
+  });
 }
 
 }  // namespace fusiond::cpu

@@ -7,8 +7,11 @@
 #define FUSIOND_RUNTIME_CPU_HOST_TENSOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/ir/types.h"
 #include "runtime/base/element.h"
@@ -31,11 +34,22 @@ HostTensor IntegerScalar(int64_t value, ir::DType dtype = ir::DType::kInt);
 
 using base::RoundTo;
 
+// Asked every so many elements whether nobody waits for the rest; empty: never.
+using Cancelled = std::function<bool()>;
+inline constexpr int64_t kElementsBetweenLooks = int64_t{1} << 16;
+
 // Reads elements at `data` + Σ index·stride (strides in elements of type.dtype). Requires: every
 // such address readable.
 HostTensor ReadBuffer(const ir::Type& type, const void* data, absl::Span<const int64_t> strides);
+// CANCELLED: in between.
+absl::StatusOr<HostTensor> ReadBuffer(const ir::Type& type, const void* data,
+                                      absl::Span<const int64_t> strides,
+                                      const Cancelled& cancelled);
 // Writes elements as `tensor.type.dtype`. Requires: every address writable.
 void WriteBuffer(const HostTensor& tensor, void* data, absl::Span<const int64_t> strides);
+// CANCELLED: in between; some are written.
+absl::Status WriteBuffer(const HostTensor& tensor, void* data, absl::Span<const int64_t> strides,
+                         const Cancelled& cancelled);
 
 }  // namespace fusiond::cpu
 

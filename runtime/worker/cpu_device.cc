@@ -160,8 +160,9 @@ absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound, const 
     }
     type.shape.assign(input.shape.begin(), input.shape.end());
     type.strides = ir::ContiguousStrides(type.shape);
-    inputs.push_back(
-        cpu::ReadBuffer(type, reinterpret_cast<const void*>(input.address), input.strides));
+    FUSIOND_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                             cpu::ReadBuffer(type, reinterpret_cast<const void*>(input.address),
+                                             input.strides, cancelled));
   }
   cpu::EvaluateOptions options;
   options.double_precision = cpu.double_precision;
@@ -178,7 +179,8 @@ absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound, const 
                        "], that of its graph [", absl::StrJoin(outputs[i].type.shape, ","), "]"));
     }
     outputs[i].type.dtype = cpu.executable.outputs[i].dtype;
-    cpu::WriteBuffer(outputs[i], reinterpret_cast<void*>(output.address), output.strides);
+    FUSIOND_RETURN_IF_ERROR(cpu::WriteBuffer(outputs[i], reinterpret_cast<void*>(output.address),
+                                             output.strides, cancelled));
   }
   return absl::OkStatus();
 }

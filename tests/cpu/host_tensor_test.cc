@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/support/status_matchers.h"
+
 namespace fusiond::cpu {
 namespace {
 
+using ::fusiond::testing::StatusIs;
 using ir::DType;
 
 // Every 16-bit pattern survives reading and writing; rounding has the IEEE cases.
@@ -36,6 +39,24 @@ TEST(HostTensorTest, RoundingTiesToEvenAndOverflowsToInfinity) {
   EXPECT_TRUE(std::signbit(RoundTo(DType::kHalf, -0x1p-26)));
   EXPECT_EQ(RoundTo(DType::kHalf, 3 * 0x1p-25), 0x1p-23);
   EXPECT_TRUE(std::isnan(RoundTo(DType::kBFloat16, NAN)));
+}
+
+// However small the buffer that so many elements are read from or written to.
+TEST(HostTensorTest, ExpandedBuffersAreLeftWhenNobodyWaits) {
+  const ir::Type type = ir::TensorType(DType::kFloat, {1 << 12, 1 << 12});
+  float one = 1;
+  int looks = 0;
+  const Cancelled at_the_third = [&looks] { return ++looks == 3; };
+  EXPECT_THAT(ReadBuffer(type, &one, {0, 0}, at_the_third), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(looks, 3);
+  looks = 0;
+  ASSERT_OK_AND_ASSIGN(const HostTensor all,
+                       ReadBuffer(type, &one, {0, 0}, [&looks] { return ++looks == 0; }));
+  EXPECT_EQ(all.floats.size(), size_t{1} << 24);
+  EXPECT_EQ(looks, (1 << 24) / kElementsBetweenLooks);
+  looks = 0;
+  EXPECT_THAT(WriteBuffer(all, &one, {0, 0}, at_the_third), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(looks, 3);
 }
 
 TEST(HostTensorTest, StridesAreFollowed) {
