@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/status_numbers.h"
+#include "runtime/base/thread.h"
 #include "runtime/cpu/evaluate.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/launch_binding.h"
@@ -196,11 +197,11 @@ absl::StatusOr<std::unique_ptr<CpuDevice>> CpuDevice::Create(ExecutableSource* s
                                                              HostMemory* memory) {
   base::UniqueFd ready(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ready.valid()) return base::ErrnoStatus(errno, "eventfd");
-  return std::unique_ptr<CpuDevice>(new CpuDevice(source, memory, std::move(ready)));
+  std::unique_ptr<CpuDevice> device(new CpuDevice(source, memory, std::move(ready)));
+  FUSIOND_ASSIGN_OR_RETURN(device->thread_,
+                           base::StartThread([cpu = device.get()] { cpu->RunJobs(); }));
+  return device;
 }
-
-CpuDevice::CpuDevice(ExecutableSource* source, HostMemory* memory, base::UniqueFd ready)
-    : source_(source), memory_(memory), ready_(std::move(ready)), thread_([this] { RunJobs(); }) {}
 
 CpuDevice::~CpuDevice() {
   cancel_.store(true,
@@ -210,7 +211,7 @@ CpuDevice::~CpuDevice() {
     stopping_ = true;
     changed_.Signal();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void CpuDevice::Load(const base::Digest& digest, LoadCallback done) {

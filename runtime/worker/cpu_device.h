@@ -28,7 +28,8 @@ class CpuDevice : public channel::Device {
   // Work accepted at once; more is answered RESOURCE_EXHAUSTED.
   static constexpr size_t kMaxQueued = 4096;
 
-  // `source` and `memory` must outlive the device.
+  // `source` and `memory` must outlive the device. RESOURCE_EXHAUSTED: no thread or descriptor is
+  // to be had.
   static absl::StatusOr<std::unique_ptr<CpuDevice>> Create(ExecutableSource* source,
                                                            HostMemory* memory);
   ~CpuDevice() override;
@@ -57,7 +58,8 @@ class CpuDevice : public channel::Device {
     channel::Outcome outcome;
   };
 
-  CpuDevice(ExecutableSource* source, HostMemory* memory, base::UniqueFd ready);
+  CpuDevice(ExecutableSource* source, HostMemory* memory, base::UniqueFd ready)
+      : source_(source), memory_(memory), ready_(std::move(ready)) {}
   void Submit(std::unique_ptr<Job> job);
   void RunJobs();
 

@@ -84,6 +84,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const Driver& dri
                                           "cuDevicePrimaryCtxRetain"));
   FUSIOND_RETURN_IF_ERROR(
       driver.ToStatus(driver.CtxSetCurrent(device->context_), "cuCtxSetCurrent"));
+  FUSIOND_RETURN_IF_ERROR(device->watch_.Start());
   return device;
 }
 

@@ -1,13 +1,15 @@
 #include "runtime/worker/hang_watch.h"
 
-#include <utility>
-
 #include "runtime/base/clock.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 
 namespace fusiond::worker {
 
-HangWatch::HangWatch(absl::Duration grace, std::function<void()> on_stuck)
-    : grace_(grace), on_stuck_(std::move(on_stuck)), thread_([this] { Run(); }) {}
+absl::Status HangWatch::Start() {
+  FUSIOND_ASSIGN_OR_RETURN(thread_, base::StartThread([this] { Run(); }));
+  return absl::OkStatus();
+}
 
 HangWatch::~HangWatch() {
   {
@@ -15,7 +17,7 @@ HangWatch::~HangWatch() {
     stopping_ = true;
     changed_.Signal();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void HangWatch::Run() {

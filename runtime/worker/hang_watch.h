@@ -13,7 +13,9 @@
 #include <functional>
 #include <limits>
 #include <thread>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "runtime/base/mutex.h"
 
@@ -24,11 +26,14 @@ class HangWatch {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   // on_stuck(): `grace` or more has passed since the expected time. Found out within twice `grace`.
-  HangWatch(absl::Duration grace, std::function<void()> on_stuck);
+  HangWatch(absl::Duration grace, std::function<void()> on_stuck)
+      : grace_(grace), on_stuck_(std::move(on_stuck)) {}
   ~HangWatch();
   HangWatch(const HangWatch&) = delete;
   HangWatch& operator=(const HangWatch&) = delete;
 
+  // Begins to watch. RESOURCE_EXHAUSTED: no thread could be started.
+  absl::Status Start();
   // By when (CLOCK_MONOTONIC nanoseconds) the caller expects to have called this again. Cost: a
   // store.
   void Expect(int64_t by_ns) { by_ns_.store(by_ns, std::memory_order_relaxed); }

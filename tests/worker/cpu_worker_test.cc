@@ -18,6 +18,7 @@
 #include "runtime/executable/serialise.h"
 #include "runtime/worker/executable_source.h"
 #include "runtime/worker/worker_main.h"
+#include "tests/support/no_threads.h"
 #include "tests/support/status_matchers.h"
 
 namespace fusiond::worker {
@@ -197,6 +198,19 @@ class CpuWorkerTest : public ::testing::Test {
   std::atomic<bool> fetch_stop_{false};
   std::unique_ptr<channel::ClientSession> session_;
 };
+
+TEST(WorkerTest, WithoutAThreadItEndsWithTheReason) {
+  ASSERT_OK_AND_ASSIGN(auto adopt, channel::SocketPair());
+  ASSERT_OK_AND_ASSIGN(auto fetch, channel::SocketPair());
+  WorkerOptions options;
+  options.device = "cpu";
+  options.adopt_socket = std::move(adopt.second);
+  options.fetch_socket = std::move(fetch.second);
+  const fusiond::testing::NoThreads none;
+  EXPECT_THAT(RunWorker(std::move(options)),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       ::testing::HasSubstr("starts no more threads")));
+}
 
 TEST_F(CpuWorkerTest, LaunchComputesInSharedMemory) {
   Connect();
