@@ -265,9 +265,11 @@ absl::StatusOr<v1::ExecuteResponse> InlineExecutor::RunNow(const Call& call) {
   return response;
 }
 
-void InlineExecutor::Run(Call call, Callback done) {
+uint64_t InlineExecutor::Run(Call call, Callback done) {
   const std::string identity = call.identity.Name();
-  executor_.Run(identity, [this, call = std::move(call), done = std::move(done)]() mutable {
+  return executor_.Run(identity, [this, call = std::move(call),
+                                  done = std::move(done)](const absl::Status& may_run) {
+    if (!may_run.ok()) return done(may_run);
     done(RunNow(call));
   });
 }

@@ -45,9 +45,14 @@ class InlineExecutor {
   explicit InlineExecutor(Connect connect)
       : connect_(std::move(connect)), executor_(kThreads, kThreadsPerIdentity) {}
 
-  // Runs what was compiled; `done` is called once, on a thread of this object. Errors: as the
-  // channel's and the launch's; CANCELLED and DEADLINE_EXCEEDED leave the launch to its worker.
-  void Run(Call call, Callback done);
+  // Runs what was compiled; `done` is called once, on a thread of this object unless the call is
+  // refused. Errors: as the channel's and the launch's; CANCELLED and DEADLINE_EXCEEDED leave the
+  // launch to its worker; RESOURCE_EXHAUSTED: no thread can be started for it. The answer names the
+  // call for Drop.
+  uint64_t Run(Call call, Callback done);
+  // Ends a call that still waits for a thread, with CANCELLED; a running one looks at
+  // Call::cancelled by itself.
+  void Drop(uint64_t name) { executor_.Withdraw(name); }
 
  private:
   absl::StatusOr<v1::ExecuteResponse> RunNow(const Call& call);

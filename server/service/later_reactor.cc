@@ -66,11 +66,11 @@ void LaterReactor::End(const absl::Status& status, std::string key, std::string 
   Finish(ToGrpc(status, context_));
 }
 
-void LaterReactor::SetCancel(std::function<bool()> cancel) {
+void LaterReactor::AddCancel(std::function<bool()> cancel) {
   bool now;
   {
     base::MutexLock lock(&mutex_);
-    cancel_ = std::move(cancel);
+    cancels_.push_back(std::move(cancel));
     now = cancelled_;
   }
   if (now) TryCancel();
@@ -90,12 +90,14 @@ void LaterReactor::OnCancel() {
 }
 
 void LaterReactor::TryCancel() {
-  std::function<bool()> cancel;
+  std::vector<std::function<bool()>> cancels;
   {
     base::MutexLock lock(&mutex_);
-    cancel = std::exchange(cancel_, nullptr);
+    cancels.swap(cancels_);
   }
-  if (cancel && cancel() && Claim()) End(absl::CancelledError("cancelled by the caller"));
+  for (const std::function<bool()>& cancel : cancels) {
+    if (cancel() && Claim()) End(absl::CancelledError("cancelled by the caller"));
+  }
 }
 
 }  // namespace fusiond::server

@@ -33,9 +33,9 @@ class LaterReactor : public grpc::ServerUnaryReactor {
   bool Claim() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status, std::string key = "", std::string source = "");
 
-  // `cancel` drops the caller's interest and says whether its callback will not come any more.
-  // Called at most once.
-  void SetCancel(std::function<bool()> cancel) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `cancel`, for one step of the call, drops the caller's interest and says whether the step's
+  // callback will not come any more. Called at most once, also when the step is over.
+  void AddCancel(std::function<bool()> cancel) ABSL_LOCKS_EXCLUDED(mutex_);
   // The caller has left, or its deadline has passed.
   bool cancelled() const ABSL_LOCKS_EXCLUDED(mutex_);
   // As base::Clock::System().Now(); infinite without one.
@@ -64,7 +64,7 @@ class LaterReactor : public grpc::ServerUnaryReactor {
   bool counted_ ABSL_GUARDED_BY(mutex_) = false;  // in the quota
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::function<bool()> cancel_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<bool()>> cancels_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusiond::server

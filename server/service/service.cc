@@ -44,7 +44,7 @@ grpc::ServerUnaryReactor* FusiondService::Compile(grpc::CallbackServerContext* c
                          reactor->End(absl::OkStatus(), KeyPrefix(response->key()),
                                       v1::Source_Name(response->source()));
                        });
-    reactor->SetCancel([this, ticket] { return logic_.CancelCompile(ticket); });
+    reactor->AddCancel([this, ticket] { return logic_.CancelCompile(ticket); });
   });
   return reactor.get();
 }
@@ -79,15 +79,17 @@ grpc::ServerUnaryReactor* FusiondService::Execute(grpc::CallbackServerContext* c
           call.compiled = std::make_shared<v1::CompileResponse>(*std::move(compiled));
           call.deadline = reactor->deadline();
           call.cancelled = [reactor] { return reactor->cancelled(); };
-          parts_.executor->Run(
+          const uint64_t run = parts_.executor->Run(
               std::move(call), [reactor, response](absl::StatusOr<v1::ExecuteResponse> answer) {
                 if (!answer.ok()) return reactor->End(answer.status());
                 response->Swap(&*answer);
                 reactor->End(absl::OkStatus(), KeyPrefix(response->compile().key()),
                              v1::Source_Name(response->compile().source()));
               });
+          // The callback comes all the same.
+          reactor->AddCancel([this, run] { return parts_.executor->Drop(run), false; });
         });
-    reactor->SetCancel([this, ticket] { return logic_.CancelCompile(ticket); });
+    reactor->AddCancel([this, ticket] { return logic_.CancelCompile(ticket); });
   });
   return reactor.get();
 }
@@ -104,7 +106,7 @@ grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerConte
           reactor->End(answer.status());
         });
     // The callback comes all the same.
-    reactor->SetCancel([cancel = std::move(cancel)] { return cancel(), false; });
+    reactor->AddCancel([cancel = std::move(cancel)] { return cancel(), false; });
   });
   return reactor.get();
 }

@@ -5,10 +5,14 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
+#include <future>
 #include <memory>
+#include <semaphore>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "compiler/import/graph_proto.h"
 #include "proto/fusiond/v1/service.grpc.pb.h"
 #include "tests/server/fake_runner.h"
@@ -197,6 +201,64 @@ TEST_F(ControlServerTest, CallersDeadlineCancelsTheWork) {
   }
   runner_.WaitForCancelled(1);
   EXPECT_TRUE(tracker_.WaitUntilIdle(absl::Minutes(1)));
+}
+
+TEST_F(ControlServerTest, CallThatWaitsBehindStuckOnesEndsWithItsCaller) {
+  gate_.Open();
+  std::unique_ptr<v1::Fusiond::Stub> stub = Connect();
+  v1::Graph graph;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "version: 1 inputs{dtype:FLOAT shape:4} nodes{op:'neg' operands:0} outputs{value:1}",
+      &graph));
+  v1::CompileRequest compile;
+  compile.set_graph(graph.SerializeAsString());
+  compile.set_target("cpu");
+  std::thread pool([this] { runner_.ServeOne(); });
+  EXPECT_TRUE(Compile(*stub, compile).ok());
+  pool.join();
+
+  const Identity identity{"domain", ::geteuid(), false};
+  std::counting_semaphore<> begun(0);
+  absl::Notification release;
+  std::promise<void> ended[InlineExecutor::kThreadsPerIdentity];
+  for (std::promise<void>& one : ended) {
+    InlineExecutor::Call stuck;
+    stuck.identity = identity;
+    stuck.cancelled = [&] {
+      begun.release();
+      release.WaitForNotification();
+      return true;
+    };
+    executor_.Run(std::move(stuck), [&](const auto&) { one.set_value(); });
+  }
+  for (size_t i = 0; i < std::size(ended); ++i) begun.acquire();
+
+  v1::ExecuteRequest request;
+  request.set_graph(compile.graph());
+  request.set_target("cpu");
+  v1::InlineTensor* x = request.add_inputs();
+  x->set_dtype(v1::FLOAT);
+  x->add_shape(4);
+  x->set_data(std::string(16, '\0'));
+  const auto execute = [&](grpc::ClientContext& context) {
+    v1::ExecuteResponse response;
+    return stub->Execute(&context, request, &response).error_code();
+  };
+  grpc::ClientContext late, cancelled;
+  late.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+  EXPECT_EQ(execute(late), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(tracker_.WaitUntilIdle(absl::Minutes(1)));
+  std::thread caller([&] { EXPECT_EQ(execute(cancelled), grpc::StatusCode::CANCELLED); });
+  while (tracker_.counts().active == 0) std::this_thread::yield();
+  cancelled.TryCancel();
+  caller.join();
+  EXPECT_TRUE(tracker_.WaitUntilIdle(absl::Minutes(1)));
+  int free = 0;
+  while (quotas_.Begin(identity.Name()).ok()) ++free;
+  EXPECT_EQ(free, QuotaOptions().calls);
+
+  release.Notify();
+  for (std::promise<void>& one : ended) one.get_future().wait();
 }
 
 TEST_F(ControlServerTest, DrainRefusesNewConnectionsAndCalls) {
