@@ -1,5 +1,6 @@
 #include "server/pool/compile_role.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -26,6 +27,16 @@ using internal::v1::CompileReply;
 using internal::v1::CompileSetup;
 using internal::v1::ImageJob;
 using internal::v1::ImageResult;
+
+// A compile takes some 10 MB in blocks of all sizes and frees them again. What has been given back
+// to the kernel costs the next compile a page fault every 4 KB: 2,000 to 2,700 without this, 150 to
+// 750 with it (NVRTC 13.0, norm backward).
+void KeepFreedMemory() {
+  constexpr int kNever = 1 << 30;
+  ::mallopt(M_MMAP_THRESHOLD, kNever);
+  ::mallopt(M_TRIM_THRESHOLD, kNever);
+  ::mallopt(M_TOP_PAD, 16 << 20);
+}
 
 absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> OpenNvrtc(const CompileSetup& setup) {
   nvrtc::NvrtcLocation location;
@@ -182,6 +193,7 @@ absl::Status RunCompileRole(PlanFunction plan) {
   FUSIOND_ASSIGN_OR_RETURN(std::string frame, base::ReadFrame(kChildSocket));
   CompileSetup setup;
   if (!setup.ParseFromString(frame)) return absl::InternalError("malformed setup message");
+  KeepFreedMemory();
   JobRunner runner(OpenNvrtc(setup), std::move(plan));
   FUSIOND_ASSIGN_OR_RETURN(MemoryMeter meter, MemoryMeter::Open());
   if (setup.memory_limit_bytes() != 0) {

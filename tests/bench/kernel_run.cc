@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<KernelRun>> KernelRun::Make(testing::Gpu& gpu,
   }
   FUSIOND_RETURN_IF_ERROR(run->PlaceInputs());
   FUSIOND_RETURN_IF_ERROR(run->PlaceOutputs());
+  FUSIOND_RETURN_IF_ERROR(run->PlaceWorkspace());
   return run;
 }
 
@@ -83,6 +84,7 @@ absl::Status KernelRun::PlaceInputs() {
     inputs_.push_back({memory.address(), type.shape, strides, 0});
     bytes_ += Bytes(type);
     memory_.push_back(std::move(memory));
+    memory_bytes_.push_back(static_cast<uint64_t>(span));
   }
   return absl::OkStatus();
 }
@@ -99,11 +101,31 @@ absl::Status KernelRun::PlaceOutputs() {
     output_bytes_.push_back(shapes[o].bytes);
     bytes_ += Bytes(graph_.type(graph_.outputs()[o].value));
     memory_.push_back(std::move(memory));
+    memory_bytes_.push_back(static_cast<uint64_t>(shapes[o].bytes));
   }
+  return absl::OkStatus();
+}
+
+absl::Status KernelRun::PlaceWorkspace() {
   FUSIOND_ASSIGN_OR_RETURN(const int64_t workspace, loaded_->WorkspaceBytes(inputs_));
   FUSIOND_ASSIGN_OR_RETURN(workspace_, gpu_.Allocate(static_cast<uint64_t>(workspace)));
   return gpu_.Fill(workspace_.address(), static_cast<uint8_t>(kPoison),
                    static_cast<uint64_t>(workspace));
+}
+
+absl::Status KernelRun::Relocate() {
+  for (size_t m = 0; m < memory_.size(); ++m) {
+    TensorArg& tensor = m < inputs_.size() ? inputs_[m] : outputs_[m - inputs_.size()];
+    FUSIOND_ASSIGN_OR_RETURN(testing::DeviceMemory moved, gpu_.Allocate(memory_bytes_[m]));
+    FUSIOND_RETURN_IF_ERROR(
+        gpu_.ToStatus(gpu_.driver().MemcpyDtoDAsync(moved.address(), tensor.address,
+                                                    memory_bytes_[m], gpu_.stream()),
+                      "relocate"));
+    FUSIOND_RETURN_IF_ERROR(gpu_.Synchronize());
+    tensor.address = moved.address();
+    memory_[m] = std::move(moved);
+  }
+  return PlaceWorkspace();
 }
 
 absl::Status KernelRun::Launch() {
