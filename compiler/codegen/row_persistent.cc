@@ -20,6 +20,8 @@ using schedule::KernelSchedule;
 using schedule::Region;
 
 constexpr absl::string_view kFiles[] = {"math.cuh", "part.cuh", "smem.cuh", "sync.cuh", "team.cuh"};
+constexpr absl::string_view kClusterFiles[] = {
+    "math.cuh", "part.cuh", "smem.cuh", "sync.cuh", "team.cuh", "mbarrier.cuh", "cluster_team.cuh"};
 
 class RowPersistent {
  public:
@@ -28,6 +30,7 @@ class RowPersistent {
         schedule_(schedule),
         stages_(schedule::PlanStages(region, schedule::kRowPersistentMaxAgain)),
         masked_(absl::EndsWith(schedule.variant, "_masked")),
+        cluster_(std::max(schedule.cluster, 1)),
         text_("row_persistent", schedule.threads),
         out_(text_.body()),
         rows_(region, schedule, stages_, absl::EndsWith(schedule.variant, "_shifted"), out_,
@@ -43,12 +46,15 @@ class RowPersistent {
     WriteRowNumber();
     rows_.WriteRow();
     WriteLoads();
+    if (cluster_ > 1) WriteBarriers();
     for (uint32_t i : stages_.held) rows_.DeclareHeld(i);
     for (size_t p = 0; p < stages_.passes.size(); ++p) WritePass(p);
-    rows_.WriteRowStores();
-    Kernel kernel = std::move(text_).Finish(kFiles);
-    kernel.grid[0] =
-        Formula::Constant((region_.Rows() + schedule_.rows_per_cta - 1) / schedule_.rows_per_cta);
+    rows_.WriteRowStores(cluster_ > 1 ? "t == 0 && rank == 0" : "t == 0");
+    Kernel kernel =
+        cluster_ > 1 ? std::move(text_).Finish(kClusterFiles) : std::move(text_).Finish(kFiles);
+    kernel.grid[0] = Formula::Constant((region_.Rows() + schedule_.rows_per_cta - 1) /
+                                       schedule_.rows_per_cta * cluster_);
+    kernel.cluster = cluster_;
     kernel.smem_bytes = smem_bytes_;
     emission_.kernels.push_back(std::move(kernel));
     return std::move(emission_);
@@ -59,6 +65,12 @@ class RowPersistent {
 
   void WriteRowNumber() {
     const char* index = rows_.Index();
+    if (cluster_ > 1) {
+      out_.Line("const u32 t = fd_thread();");
+      out_.Line("const ", index, " row = fd_cta() / ", cluster_, ";");
+      rows_.ShareColumns(cluster_, schedule::RowPersistentColumnsOfCta(region_, schedule_));
+      return;
+    }
     if (schedule_.rows_per_cta == 1) {
       out_.Line("const u32 t = fd_thread();");
       out_.Line("const ", index, " row = fd_cta();");
@@ -114,7 +126,11 @@ class RowPersistent {
       out_.Line("fd_warp_reduce<", Reducer(group.op), ", ", std::min(Team(), 32), ">(z",
                 group.number, ");");
     }
-    if (Team() > 32 && !groups.empty()) WriteMeeting(groups);
+    if (cluster_ > 1 && !groups.empty()) {
+      WriteMeetingOfCluster(groups);
+    } else if (Team() > 32 && !groups.empty()) {
+      WriteMeeting(groups);
+    }
     for (const ReductionGroup& group : groups) rows_.NameResults(group);
   }
 
@@ -125,15 +141,39 @@ class RowPersistent {
     rows_.TakePartials(groups, warps);
   }
 
+  // One for each pass that reduces, used once. The row's loads are on their way meanwhile.
+  void WriteBarriers() {
+    const auto passes = static_cast<int64_t>(stages_.passes.size());
+    out_.Line("fd_mbarrier* const barriers = fd_smem<fd_mbarrier>(0, ", passes, ");");
+    smem_bytes_ = (8 * passes + 15) / 16 * 16;
+    out_.Open("if (t == 0)");
+    out_.Line("for (u32 p = 0; p < ", passes, "; p++) fd_mbarrier_init(barriers + p, 1);");
+    out_.Line("fd_mbarrier_init_fence();");
+    out_.Close();
+    out_.Line("fd_cluster_sync();");
+  }
+
+  void WriteMeetingOfCluster(const std::vector<ReductionGroup>& groups) {
+    ClusterMeeting meeting;
+    meeting.ctas = cluster_;
+    meeting.warps = Team() / 32;
+    meeting.barrier = absl::StrCat("barriers + ", meetings_++);
+    const int64_t parts = smem_bytes_;
+    rows_.SendPartials(groups, meeting, smem_bytes_);
+    rows_.ReceivePartials(groups, meeting, parts, /*named=*/true);
+  }
+
   const Region& region_;
   const KernelSchedule& schedule_;
   const schedule::Stages stages_;
   const bool masked_;
+  const int cluster_;
   KernelText text_;
   TextBuilder& out_;
   Emission emission_;
   RowText rows_;
   int64_t smem_bytes_ = 0;
+  int meetings_ = 0;
 };
 
 }  // namespace

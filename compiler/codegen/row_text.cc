@@ -149,12 +149,16 @@ bool RowText::IsShuffled(uint32_t i) const {
   return false;
 }
 
-void RowText::DeclareAhead() {
-  for (uint32_t i : Ahead())
-    if (IsShuffled(i)) out_.Line(RegisterType(region_.instrs[i].dtype), " l", i, ";");
+void RowText::DeclareAhead(bool keep) {
+  for (uint32_t i : Ahead()) {
+    if (!IsShuffled(i)) continue;
+    const char* type = RegisterType(region_.instrs[i].dtype);
+    out_.Line(type, " l", i, keep ? " = 0;" : ";");
+    if (keep) out_.Line(type, " g", i, ";");
+  }
 }
 
-void RowText::WriteAhead() {
+void RowText::WriteAhead(bool keep) {
   pass_ = 0;
   for (uint32_t i : Ahead()) {
     const Instr& instr = region_.instrs[i];
@@ -164,8 +168,11 @@ void RowText::WriteAhead() {
       WriteCompute(i);
     }
   }
-  for (uint32_t i : Ahead())
-    if (IsShuffled(i)) out_.Line("l", i, " = v", i, ";");
+  for (uint32_t i : Ahead()) {
+    if (!IsShuffled(i)) continue;
+    if (keep) out_.Line("g", i, " = l", i, ";");
+    out_.Line("l", i, " = v", i, ";");
+  }
 }
 
 // A load of one value a row, converted.
@@ -191,6 +198,30 @@ void RowText::WriteRowValues(size_t p, absl::string_view lane) {
   }
 }
 
+void RowText::WriteRowValuesBefore(size_t p) {
+  pass_ = p;
+  for (uint32_t i : stages_.passes[p].rows) {
+    const Instr& instr = region_.instrs[i];
+    if (ScopeOf(i) == Scope::kKernel) continue;
+    if (!IsAhead(i)) {
+      WriteCompute(i);
+    } else if (IsShuffled(i)) {
+      out_.Line("const ", RegisterType(instr.dtype), " v", i,
+                " = fd_shuffle(i % 32 == 0 && i < count ? g", i, " : l", i,
+                ", (u32)((i - 1) % 32));");
+    }
+  }
+}
+
+void RowText::ShareColumns(int ctas, int64_t columns) {
+  out_.Line("const u32 rank = fd_cluster_rank();");
+  const std::string last =
+      shifted_ ? "" : absl::StrCat("rank == ", ctas - 1, " ? ", region_.Columns(), " : ");
+  out_.Line("const ", Index(), " left = rank * ", columns, ", right = ", last, "left + ", columns,
+            ";");
+  WalkFrom("left", "right");
+}
+
 void RowText::OpenVector(bool masked) {
   const int vector = schedule_.vector;
   if (shifted_) {
@@ -206,7 +237,11 @@ void RowText::OpenVector(bool masked) {
     out_.Line("const i32 end = ", region_.Columns(), " - j < ", vector, " ? ", region_.Columns(),
               " - j : ", vector, ";");
     out_.Line("const bool whole = end - begin == ", vector, ";");
-    out_.Open("if (end > 0)");
+    if (limit_.empty()) {
+      out_.Open("if (end > 0)");
+    } else {
+      out_.Open("if (end > 0 && (", Index(), ")(j + shift) < ", limit_, ")");
+    }
     return;
   }
   const std::string place =
@@ -217,7 +252,7 @@ void RowText::OpenVector(bool masked) {
     out_.Line("const ", Index(), " j = ", first_, " + ", place);
   }
   if (masked) {
-    out_.Open("if (j < ", region_.Columns(), ")");
+    out_.Open("if (j < ", limit_.empty() ? absl::StrCat(region_.Columns()) : limit_, ")");
   } else {
     out_.OpenBlock();
   }
@@ -271,12 +306,15 @@ std::string RowText::Offset(const Access& access) const {
   return offset == "0" ? base : absl::StrCat(base, " + ", offset);
 }
 
-void RowText::DeclareLoad(uint32_t i) {
+void RowText::DeclareLoad(uint32_t i, absl::string_view letter) {
   const Instr& instr = region_.instrs[i];
   const char* type = unpacked_ ? RegisterType(instr.dtype)
                                : MemoryType(region_.tensors[instr.access.tensor].dtype);
-  out_.Line("fd_vec<", type, ", ", ScopeOf(i) == Scope::kElement ? schedule_.vector : 1,
-            unpacked_ ? "> x" : "> m", i, "[", schedule_.unroll, "];");
+  out_.Line("fd_vec<", type, ", ", ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> ",
+            !letter.empty() ? letter
+            : unpacked_     ? "x"
+                            : "m",
+            i, "[", schedule_.unroll, "];");
 }
 
 void RowText::WriteLoaded(uint32_t i, absl::string_view vector) {
@@ -287,11 +325,11 @@ void RowText::WriteLoaded(uint32_t i, absl::string_view vector) {
   }
 }
 
-void RowText::DeclareHeld(uint32_t i) {
+void RowText::DeclareHeld(uint32_t i, absl::string_view letter) {
   const Instr& instr = region_.instrs[i];
   out_.Line("fd_vec<", RegisterType(instr.dtype), ", ",
-            ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> h", i, "[", schedule_.unroll,
-            "];");
+            ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> ", letter, i, "[",
+            schedule_.unroll, "];");
 }
 
 void RowText::WriteLoad(uint32_t i, bool now) {
@@ -432,10 +470,10 @@ void RowText::WriteStore(size_t s) {
   if (!owners.empty()) out_.Close();
 }
 
-void RowText::WriteRowStores() {
+void RowText::WriteRowStores(absl::string_view writer) {
   pass_ = stages_.passes.size();
   if (stages_.row_stores.empty()) return;
-  out_.Open("if (t == 0)");
+  out_.Open("if (", writer, ")");
   for (size_t s : stages_.row_stores) {
     const Store& store = region_.stores[s];
     const std::string owner = RowOwner(store.access);

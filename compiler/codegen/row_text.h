@@ -36,6 +36,19 @@ struct ReductionGroup {
   int number = 0;  // of z<number>
 };
 
+// How the CTAs of a cluster combine what each has of one row (compiler/device/cluster_team.cuh).
+struct ClusterMeeting {
+  int ctas = 1;              // of the cluster
+  int warps = 1;             // of a CTA
+  int slots = 1;             // of shared memory, for rows that follow each other
+  std::string slot;          // the row's, an expression; unless there is one
+  std::string barrier;       // fd_mbarrier* of that slot
+  std::string parity = "0";  // of the barrier's phase for this row
+
+  // Bytes that a group's parts take in a slot.
+  int64_t Bytes(const ReductionGroup& group) const;
+};
+
 class RowText {
  public:
   // `alignment`: by region tensor, raised to what accesses rely on. `chains`: of each row reduction
@@ -51,15 +64,27 @@ class RowText {
   // Loads of one value a row, and what is computed from them before pass `p`. `lane`, unless empty:
   // WriteAhead came before, and lane `lane` of the warp has this row's values.
   void WriteRowValues(size_t p, absl::string_view lane = "");
+  // As WriteRowValues(p, "(u32)((i - 1) % 32)") of the row before, number i - 1 of this team, after
+  // WriteAhead may have come for row i: then g<i> has what l<i> was.
+  void WriteRowValuesBefore(size_t p);
   // Rows ahead, a row a lane: all loads of one value a row, and what is computed from them before
   // the first pass. What the row's own turn needs of them goes to l<i>, declared "f32 l<i>;".
   bool HasAhead() const { return !Ahead().empty(); }
-  void DeclareAhead();
-  void WriteAhead();  // after WriteRow
+  // `keep`: what came before is needed once more, for WriteRowValuesBefore.
+  void DeclareAhead(bool keep = false);
+  void WriteAhead(bool keep = false);  // after WriteRow
 
+  // The CTA of rank `rank` in a cluster of `ctas` takes columns left … right - 1: `columns` of
+  // them, the last one what is left; in shifted form counted from where the first vector begins.
+  // Declares these three, multiples of the vector.
+  void ShareColumns(int ctas, int64_t columns);
   // Instead of row numbers from a first to the last column, vectors of a step: they begin behind
-  // column `first`, an expression of type Index() without low operators.
-  void WalkFrom(absl::string_view first) { first_ = std::string(first); }
+  // column `first`, an expression of type Index() without low operators, and where they are masked
+  // end before column `limit`, that of the row unless given.
+  void WalkFrom(absl::string_view first, absl::string_view limit = "") {
+    first_ = std::string(first);
+    limit_ = std::string(limit);
+  }
   // What is the same for every row is written for these instrs alone.
   void Limit(std::vector<bool> computed) { computed_ = std::move(computed); }
   // "{" of what holds for vector k: j, coordinates, whole, begin and end. `masked`: a vector may
@@ -76,9 +101,10 @@ class RowText {
   void WriteLoad(uint32_t instr, bool now);
   // m<i>[k] = `vector`, a vector in memory's type.
   void WriteLoaded(uint32_t instr, absl::string_view vector);
-  // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held.
-  void DeclareLoad(uint32_t instr);
-  void DeclareHeld(uint32_t instr);
+  // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held; or
+  // under another letter.
+  void DeclareLoad(uint32_t instr, absl::string_view letter = "");
+  void DeclareHeld(uint32_t instr, absl::string_view letter = "h");
   // The elements of pass `p` for vector k, with chains, sums a<i>[k], held values and stores. Loads
   // are m<i>[k], or m<i> if `now`.
   void WriteElements(size_t p, bool now);
@@ -97,11 +123,18 @@ class RowText {
   // the whole after a barrier.
   void PutPartials(const std::vector<ReductionGroup>& groups, int warps, int64_t& smem_bytes);
   void TakePartials(const std::vector<ReductionGroup>& groups, int warps);
+  // Each warp sends its part of each group to all CTAs of the cluster, at `smem_bytes` and on.
+  void SendPartials(const std::vector<ReductionGroup>& groups, const ClusterMeeting& meeting,
+                    int64_t& smem_bytes);
+  // Awaits them and combines. `named`: behind SendPartials in one block, where z<g> and w<g> have
+  // their names.
+  void ReceivePartials(const std::vector<ReductionGroup>& groups, const ClusterMeeting& meeting,
+                       int64_t smem_bytes, bool named);
   // v<i> = z<g>[…] for each reduction.
   void NameResults(const ReductionGroup& group);
 
-  // Stores of one value a row, by thread 0 of the team.
-  void WriteRowStores();
+  // Stores of one value a row, by the thread of which `writer` holds.
+  void WriteRowStores(absl::string_view writer = "t == 0");
 
   const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
   // Where the row begins in an access, after WriteRow: "b0", or "" where it does not vary.
@@ -114,6 +147,7 @@ class RowText {
 
   Scope ScopeOf(uint32_t instr) const;
   std::string Value(uint32_t instr) const;
+  void WriteSlot(const ReductionGroup& group, const ClusterMeeting& meeting, int64_t smem_bytes);
   void WriteCompute(uint32_t instr);
   VectorAccess Plan(const schedule::Access& access);
   bool VariesByRow(const schedule::Access& access) const;
@@ -138,7 +172,7 @@ class RowText {
   size_t first_column_ = 0;  // dims before it are row dims
   int inner_ = -1;           // the innermost column dim, or -1
   bool phased_ = false;      // rows of some contiguous tensor may begin inside vectors
-  std::string first_;
+  std::string first_, limit_;
   std::map<schedule::Strides, std::string> bases_;  // row part of strides → name
   std::vector<bool> held_, at_use_, computed_;
   bool unpacked_ = false;

@@ -86,6 +86,45 @@ void RowText::TakePartials(const std::vector<ReductionGroup>& groups, int warps)
   }
 }
 
+int64_t ClusterMeeting::Bytes(const ReductionGroup& group) const {
+  return static_cast<int64_t>(group.reductions.size()) * ctas * warps * ir::ByteSize(group.dtype);
+}
+
+void RowText::WriteSlot(const ReductionGroup& group, const ClusterMeeting& meeting,
+                        int64_t smem_bytes) {
+  const int64_t elements = meeting.Bytes(group) / ir::ByteSize(group.dtype);
+  const char* type = RegisterType(group.dtype);
+  out_.Line(type, "* const w", group.number, " = fd_smem<", type, ">(", smem_bytes, ", ",
+            meeting.slots * elements, ")",
+            meeting.slots > 1 ? absl::StrCat(" + ", meeting.slot, " * ", elements) : "", ";");
+}
+
+void RowText::SendPartials(const std::vector<ReductionGroup>& groups, const ClusterMeeting& meeting,
+                           int64_t& smem_bytes) {
+  int64_t bytes = 0;
+  for (const ReductionGroup& group : groups) bytes += meeting.Bytes(group);
+  out_.Line("if (t == 0) fd_mbarrier_expect(", meeting.barrier, ", ", bytes, ");");
+  for (const ReductionGroup& group : groups) {
+    WriteSlot(group, meeting, smem_bytes);
+    out_.Line("fd_send_partials<", meeting.ctas, ", ", meeting.warps, ">(z", group.number, ", w",
+              group.number, ", ", meeting.barrier, ");");
+    smem_bytes += (meeting.slots * meeting.Bytes(group) + 15) / 16 * 16;
+  }
+}
+
+void RowText::ReceivePartials(const std::vector<ReductionGroup>& groups,
+                              const ClusterMeeting& meeting, int64_t smem_bytes, bool named) {
+  out_.Line("fd_mbarrier_wait_cluster(", meeting.barrier, ", ", meeting.parity, ");");
+  for (const ReductionGroup& group : groups) {
+    if (!named) {
+      out_.Line(RegisterType(group.dtype), " z", group.number, "[", group.reductions.size(), "];");
+      WriteSlot(group, meeting, smem_bytes);
+      smem_bytes += (meeting.slots * meeting.Bytes(group) + 15) / 16 * 16;
+    }
+  }
+  TakePartials(groups, meeting.ctas * meeting.warps);
+}
+
 void RowText::NameResults(const ReductionGroup& group) {
   for (size_t r = 0; r < group.reductions.size(); ++r) {
     out_.Line("const ", RegisterType(group.dtype), " v", group.reductions[r], " = z", group.number,

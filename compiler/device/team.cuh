@@ -3,7 +3,7 @@
 // Partial results of a team of Warps warps, one of several in a CTA: each warp reduces its own
 // (fd_warp_reduce), fd_put_partials writes them to the team's `shared`, K * Warps elements, a
 // barrier follows, and in fd_take_partials every warp combines them by a tree, so that every thread
-// gets the same bits. Warps is a power of two, at most 32. `shared` is free again after the next
+// gets the same bits. Warps is a power of two or at least 32. `shared` is free again after the next
 // barrier.
 // Needs: types.cuh, load_store.cuh, reduce.cuh
 template <int Warps, class T, int K>
@@ -17,7 +17,13 @@ template <class Op, int Warps, class T, int K>
 FD void fd_take_partials(T (&v)[K], const T* shared) {
 #pragma unroll
   for (int k = 0; k < K; k++) v[k] = shared[k * Warps + fd_lane() % Warps];
-  fd_warp_reduce<Op, Warps>(v);
+#pragma unroll
+  for (int w = 32; w < Warps; w += 32) {
+#pragma unroll
+    for (int k = 0; k < K; k++)
+      if (w + fd_lane() < Warps) v[k] = Op::combine(v[k], shared[k * Warps + w + fd_lane()]);
+  }
+  fd_warp_reduce<Op, (Warps < 32 ? Warps : 32)>(v);
 }
 
 // The N chains of one thread's reduction, a power of two, in a fixed tree.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/cluster.h"
 #include "compiler/schedule/device_model.h"
 #include "compiler/schedule/finalise.h"
 
@@ -18,6 +19,8 @@ constexpr int kWarps = 16;  // of a CTA
 constexpr int kWarpsOfOneWarpRows = 12;
 constexpr int kMaxColumnsOfLane = 32;
 constexpr int kStages = 3;
+constexpr int kStagesOfCluster = 4;
+constexpr int64_t kColumnsOfClusterLane = 16;
 constexpr int64_t kMaxRingBytes = 192 * 1024;
 // Words of a thread that live through a row, out of the 128 registers of 16 warps: with 96 (layer
 // norm, 32 columns a lane) NVRTC 13.0 spills.
@@ -80,6 +83,7 @@ int64_t Words(ir::DType dtype, int64_t columns, int vector) {
 struct Pressure {
   int64_t words = 0;         // that live through a row
   int64_t column_words = 0;  // of them, of loads that are the same for all rows
+  int64_t row_words = 0;     // of them, of a row: its loads and what is held
   int64_t packed_words = 0;  // what they would grow by, were all loads converted
 };
 
@@ -90,9 +94,13 @@ Pressure PressureOf(const Region& region, const Stages& stages, int64_t columns,
     const int64_t words = Words(region.tensors[instr.access.tensor].dtype, columns, vector);
     pressure.words += words;
     pressure.packed_words += std::max<int64_t>(0, Words(instr.dtype, columns, vector) - words);
-    if ((instr.dims & RowMask(region)) == 0) pressure.column_words += words;
+    ((instr.dims & RowMask(region)) == 0 ? pressure.column_words : pressure.row_words) += words;
   }
-  for (uint32_t i : stages.held) pressure.words += Words(region.instrs[i].dtype, columns, vector);
+  for (uint32_t i : stages.held) {
+    const int64_t words = Words(region.instrs[i].dtype, columns, vector);
+    pressure.words += words;
+    pressure.row_words += words;
+  }
   for (uint32_t i : LateReductions(region))
     pressure.words += columns * std::max<int64_t>(1, ir::ByteSize(region.instrs[i].dtype) / 4);
   return pressure;
@@ -150,6 +158,45 @@ std::optional<KernelSchedule> WithWarps(const Region& region, const Stages& stag
   return std::nullopt;
 }
 
+// A row to a cluster of CTAs, as few as leave a lane its columns; nullopt where that does not fit.
+std::optional<KernelSchedule> WithCluster(const Region& region, const Stages& stages,
+                                          const DeviceInfo& device) {
+  if (!device.has_clusters || !ClusterCombines(region) || stages.passes[0].reductions.empty())
+    return std::nullopt;
+  KernelSchedule s;
+  s.scheduler = SchedulerId::kRowColumn;
+  s.variant = "bulk_cluster";
+  s.vector = VectorOf(region);
+  s.threads = s.threads_per_row = kWarps * 32;
+  s.rows_per_cta = 1;
+  const int64_t step = int64_t{s.threads} * s.vector;
+  const int64_t columns = std::max<int64_t>(kColumnsOfClusterLane / s.vector, 1) * step;
+  const int64_t cluster = (region.Columns() + columns - 1) / columns;
+  if (cluster < 2 || cluster > kMaxCluster) return std::nullopt;
+  s.cluster = static_cast<int>(cluster);
+  const int64_t own = ColumnsOfCta(region.Columns(), s.cluster);
+  s.unroll = static_cast<int>((own + step - 1) / step);
+  const int64_t of_lane = int64_t{s.unroll} * s.vector;
+  if (of_lane * SlotsPerElement(region) > kMaxSlots) return std::nullopt;
+  const Pressure pressure = PressureOf(region, stages, of_lane, s.vector);
+  // Two rows are under way.
+  const int64_t words = pressure.words + pressure.row_words;
+  s.shared_columns = words > kMaxWords;
+  if (words - (s.shared_columns ? pressure.column_words : 0) > kMaxWords) return std::nullopt;
+  s.wide_index = NeedsWideIndex(region, region.Elements() + step);
+  for (s.stages = kStagesOfCluster; s.stages >= kStages; --s.stages) {
+    const RowColumnLayout layout = LayOutRowColumn(region, stages, s);
+    if (layout.ring.empty() || !layout.direct.empty()) return std::nullopt;
+    s.smem_bytes = layout.bytes();
+    if (s.smem_bytes <= device.max_smem_per_block) break;
+  }
+  if (s.stages < kStages) return std::nullopt;
+  // README, figure "row and column": not every SM has neighbours left to form a cluster with.
+  const int64_t clusters = device.sm_count * 91 / (100 * cluster);
+  s.splits = static_cast<int>(std::min(region.Rows(), std::max<int64_t>(1, clusters)));
+  return s;
+}
+
 // README, figure "row and column": the largest grid that divides the rows evenly, if it costs under
 // 4 % of the SMs.
 int Grid(int64_t rows, int sm_count) {
@@ -166,6 +213,10 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
   if (device.has_cp_async) sources.push_back(Source::kAsync);
   sources.push_back(Source::kDirect);
   std::vector<KernelSchedule> candidates;
+  if (device.has_bulk_copy) {
+    if (std::optional<KernelSchedule> s = WithCluster(region, stages, device))
+      candidates.push_back(*std::move(s));
+  }
   for (Source source : sources) {
     const size_t most = candidates.size() + kCandidatesOfSource;
     for (int warps = WarpsByRule(region.Columns()); warps <= kWarps; warps *= 2) {
@@ -184,7 +235,7 @@ std::string Applies(const Region& region, const DeviceInfo& device) {
     return "it has not both row and column reductions";
   if (Propose(region, device).empty()) {
     return absl::StrCat("rows of ", region.Columns(),
-                        " columns and their sums do not fit the registers of a CTA");
+                        " columns and their sums do not fit the registers of a CTA or cluster");
   }
   return "";
 }
@@ -208,17 +259,22 @@ RowColumnLayout LayOutRowColumn(const Region& region, const Stages& stages,
                                                                : Source::kDirect;
   const int64_t teams = s.rows_per_cta, warps = s.threads_per_row / 32;
   RowColumnLayout layout;
-  layout.slots = source == Source::kBulk ? RoundUp(8 * teams * s.stages, 16) : 0;
+  layout.columns_of_cta = ColumnsOfCta(region.Columns(), s.cluster);
+  layout.meetings = source == Source::kBulk ? RoundUp(8 * teams * s.stages, 16) : 0;
+  const auto passes = static_cast<int64_t>(stages.passes.size());
+  layout.slots = layout.meetings + (s.cluster > 1 ? 8 * kClusterSlots * passes : 0);
   int64_t at = layout.slots;
   if (warps > 1) {
+    const int64_t slots = s.cluster > 1 ? kClusterSlots * s.cluster : 2 * teams;
     for (const Pass& pass : stages.passes) {
       for (uint32_t i : pass.reductions)
-        at += RoundUp(2 * teams * warps * ir::ByteSize(region.instrs[i].dtype), 16);
+        at += RoundUp(slots * warps * ir::ByteSize(region.instrs[i].dtype), 16);
     }
   }
   for (uint32_t i : ElementLoads(region, stages)) {
     const Access& access = region.instrs[i].access;
-    const int64_t row_bytes = region.Columns() * ir::ByteSize(region.tensors[access.tensor].dtype);
+    const int64_t row_bytes =
+        layout.columns_of_cta * ir::ByteSize(region.tensors[access.tensor].dtype);
     if ((region.instrs[i].dims & RowMask(region)) == 0) {
       if (!s.shared_columns || access.strides.back() != 1) {
         layout.columns.push_back(i);

@@ -8,8 +8,12 @@
 // packed in registers from the first pass to the last; column sums stay there for all rows of the
 // CTA, and a finalise kernel (finalise.h) adds the CTAs'. Figures: README, "row and column".
 //
+// Long rows are cut over a cluster of CTAs (sm_90 and later): each takes a run of columns, and the
+// warps of all send each other their parts of a row's reductions. That takes about as long as the
+// row itself, so the next row's reductions are under way before a row is finished.
+//
 // Takes: any number of row and column reductions, with several dependent steps. Does not take: rows
-// whose tensors and column sums do not fit a CTA's registers, few long rows.
+// whose tensors and column sums do not fit the registers of a cluster, few long rows.
 #ifndef FUSIOND_COMPILER_SCHEDULE_ROW_COLUMN_H_
 #define FUSIOND_COMPILER_SCHEDULE_ROW_COLUMN_H_
 
@@ -25,6 +29,9 @@ const Scheduler& RowColumnScheduler();
 
 // Elements are computed again in a later pass up to this many issue slots; dearer ones are held.
 inline constexpr int kRowColumnMaxAgain = 8;
+// Rows whose partial reductions a CTA of a cluster has room for: a warp may send those of row i
+// while another still reads those of row i - 3.
+inline constexpr int kClusterSlots = 4;
 
 // Where the element loads of a schedule's kernel come from, and its shared memory. Bytes.
 struct RowColumnLayout {
@@ -36,7 +43,9 @@ struct RowColumnLayout {
   std::vector<uint32_t> direct;      // vary by row; from global memory to registers
   std::vector<Part> shared_columns;  // the same for all rows; in shared memory
   std::vector<uint32_t> columns;     // the same for all rows; in registers
+  int64_t columns_of_cta = 0;        // at most; of a cluster each CTA but the last has as many
   int64_t stage_bytes = 0;           // of one row
+  int64_t meetings = 0;              // where the barriers of a cluster's row reductions begin
   int64_t slots = 0;                 // where partial row reductions begin; barriers lie before
   int64_t arena = 0;                 // where rings begin; column sums meet there afterwards
   int64_t arena_bytes = 0;

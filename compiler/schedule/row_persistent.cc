@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/cluster.h"
 #include "compiler/schedule/device_model.h"
 #include "compiler/schedule/stages.h"
 
@@ -13,6 +14,7 @@ namespace {
 using executable::DeviceInfo;
 
 constexpr int kMaxTeam = 512;
+constexpr int kThreadsOfCluster = 256;  // of each CTA
 // Registers in bytes that a thread gives to what it holds: comfortable, and at most. 64 and 80 of
 // the 128 that 512 threads leave each.
 constexpr int64_t kComfortableBytes = 192;
@@ -69,11 +71,45 @@ KernelSchedule WithTeam(const Region& region, RowShape shape, int team) {
   return s;
 }
 
-std::optional<std::string> Refusal(const Region& region) {
+// Columns from the first vector's to behind the last one's: a shifted row may begin up to a vector
+// before its first column.
+int64_t Span(const Region& region, RowShape shape) {
+  return region.Columns() + (shape.shifted ? shape.vector - 1 : 0);
+}
+
+// A row to the smallest cluster whose threads hold it in comfort; nullopt where none does.
+std::optional<KernelSchedule> WithCluster(const Region& region, RowShape shape,
+                                          const DeviceInfo& device) {
+  if (!device.has_clusters || !ClusterCombines(region)) return std::nullopt;
+  const int64_t bytes = BytesPerColumn(region);
+  const int64_t step = int64_t{kThreadsOfCluster} * shape.vector;
+  for (int cluster = 2; cluster <= kMaxCluster; cluster *= 2) {
+    const int64_t own = ColumnsOfCta(Span(region, shape), cluster);
+    const int64_t vectors = (own + step - 1) / step;
+    if (vectors * shape.vector * bytes > kComfortableBytes ||
+        vectors * shape.vector * SlotsPerElement(region) > kMaxSlots)
+      continue;
+    KernelSchedule s;
+    s.scheduler = SchedulerId::kRowPersistent;
+    s.vector = shape.vector;
+    s.threads = s.threads_per_row = kThreadsOfCluster;
+    s.rows_per_cta = 1;
+    s.cluster = cluster;
+    s.unroll = static_cast<int>(vectors);
+    const bool full = own == vectors * step && own * cluster == region.Columns();
+    s.variant = absl::StrCat("cluster", shape.shifted ? "_shifted" : full ? "" : "_masked");
+    s.wide_index = NeedsWideIndex(region, region.Elements() + step);
+    return s;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Refusal(const Region& region, const DeviceInfo& device) {
   if (!region.row_reductions) return "it has no row reductions";
   if (region.column_reductions) return "it has column reductions";
   const RowShape shape = ShapeOfRows(region);
-  const int64_t span = region.Columns() + (shape.shifted ? shape.vector - 1 : 0);
+  if (WithCluster(region, shape, device).has_value()) return std::nullopt;
+  const int64_t span = Span(region, shape);
   const int64_t step = int64_t{kMaxTeam} * shape.vector;
   const int64_t vectors = (span + step - 1) / step;
   const int64_t bytes = vectors * shape.vector * BytesPerColumn(region);
@@ -87,11 +123,11 @@ std::optional<std::string> Refusal(const Region& region) {
   return std::nullopt;
 }
 
-std::string Applies(const Region& region, const DeviceInfo&) {
-  return Refusal(region).value_or("");
+std::string Applies(const Region& region, const DeviceInfo& device) {
+  return Refusal(region, device).value_or("");
 }
 
-std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo&) {
+std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& device) {
   const RowShape shape = ShapeOfRows(region);
   const int64_t bytes = BytesPerColumn(region);
   const int slots = SlotsPerElement(region);
@@ -101,21 +137,29 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo&) {
   while (team > 8 && int64_t{team} / 2 * shape.vector >= columns) team /= 2;
   const auto columns_of_thread = [&](int threads) {
     const int64_t step = int64_t{threads} * shape.vector;
-    return (columns + (shape.shifted ? shape.vector - 1 : 0) + step - 1) / step * shape.vector;
+    return (Span(region, shape) + step - 1) / step * shape.vector;
   };
-  while (team < kMaxTeam && (columns_of_thread(team) * bytes > kComfortableBytes ||
-                             columns_of_thread(team) * slots > kMaxSlots))
-    team *= 2;
+  const auto fits = [&](int threads, int64_t most) {
+    return columns_of_thread(threads) * bytes <= most &&
+           columns_of_thread(threads) * slots <= kMaxSlots;
+  };
+  while (team < kMaxTeam && !fits(team, kComfortableBytes)) team *= 2;
   std::vector<KernelSchedule> candidates;
+  if (!fits(team, kComfortableBytes)) {
+    if (std::optional<KernelSchedule> s = WithCluster(region, shape, device))
+      candidates.push_back(*std::move(s));
+    if (!fits(team, kMaxBytes)) return candidates;
+  }
   for (; team <= kMaxTeam; team *= 2) candidates.push_back(WithTeam(region, shape, team));
   return candidates;
 }
 
-Cost Estimate(const Region& region, const KernelSchedule&, const DeviceInfo& device) {
+Cost Estimate(const Region& region, const KernelSchedule& s, const DeviceInfo& device) {
   Cost cost;
   cost.dram_bytes = TouchedBytes(region);
   // Rows that share a CTA are short.
-  cost.microseconds = Microseconds(device, cost.dram_bytes, cost.kernels, region.Rows());
+  cost.microseconds =
+      Microseconds(device, cost.dram_bytes, cost.kernels, region.Rows() * std::max(1, s.cluster));
   return cost;
 }
 
@@ -156,6 +200,10 @@ RowShape ShapeOfRows(const Region& region) {
   while (inner->extent % inside != 0) inside /= 2;
   if (2 * inside >= widest || !RowsShareAPhase(region, widest)) return {inside, false};
   return {widest, true};
+}
+
+int64_t RowPersistentColumnsOfCta(const Region& region, const KernelSchedule& schedule) {
+  return ColumnsOfCta(Span(region, ShapeOfRows(region)), schedule.cluster);
 }
 
 const Scheduler& RowPersistentScheduler() {

@@ -1,11 +1,12 @@
 // RowPersistent: row reductions whose row stays in registers from its one read to its last use:
 // norms, softmax and their backwards without column sums, plain sums of short rows.
 //
-// A team of threads shares a row: part of a warp, a warp, or a CTA. Each thread holds `unroll`
-// vectors of `vector` columns of every tensor, team-strided.
+// A team of threads shares a row: part of a warp, a warp, a CTA, or, where a row would take too
+// many registers of those, a cluster of CTAs that each take a run of columns (sm_90 and later).
+// Each thread holds `unroll` vectors of `vector` columns of every tensor, team-strided.
 //
 // Takes: row reductions of any number of dependent steps. Does not take: column reductions, rows
-// whose tensors do not fit a team's registers (row_stream), few long rows.
+// whose tensors do not fit those registers (row_stream), few long rows.
 #ifndef FUSIOND_COMPILER_SCHEDULE_ROW_PERSISTENT_H_
 #define FUSIOND_COMPILER_SCHEDULE_ROW_PERSISTENT_H_
 
@@ -27,6 +28,9 @@ struct RowShape {
   bool shifted = false;
 };
 RowShape ShapeOfRows(const Region& region);
+
+// Of a schedule with clusters: every CTA's but the last one's.
+int64_t RowPersistentColumnsOfCta(const Region& region, const KernelSchedule& schedule);
 
 }  // namespace fusiond::schedule
 

@@ -194,10 +194,12 @@ extern "C" __global__ void __launch_bounds__(128) every_cluster(const f32* from,
   if (fd_thread() == 0) {
     fd_mbarrier_expect(bar, 2048);
     fd_copy_bulk(s, from, 2048, bar);
-    fd_mbarrier_expect(bar + 1, 12);
+    fd_mbarrier_expect(bar + 1, 12 + 2 * 2 * 4 * 4);
     fd_store_remote(s, 1.0f, fd_cluster_rank() ^ 1, bar + 1);
     fd_store_remote(t, 1.0, fd_cluster_rank() ^ 1, bar + 1);
   }
+  f32 v[2] = {(f32)fd_thread(), 1.0f};
+  fd_send_partials<2, 4>(v, fd_smem<f32>(4224, 16), bar + 1);
   fd_mbarrier_wait(bar, 0);
   fd_mbarrier_wait_cluster(bar + 1, 0);
   to[fd_thread()] = *fd_cluster_map(s + fd_thread(), fd_cluster_rank() ^ 1);

@@ -140,6 +140,13 @@ TEST(RowPersistentScheduleTest, OddRowsKeepWholeVectors) {
   EXPECT_EQ(schedule.variant, "warp_shifted");
 }
 
+TEST(RowPersistentScheduleTest, ClustersShareRowsThatACtaHoldsInDiscomfort) {
+  EXPECT_EQ(First(Softmax(8192, 49152), "h200").cluster, 0);
+  EXPECT_EQ(First(Softmax(8192, 65536), "h200").cluster, 4);
+  EXPECT_EQ(First(Softmax(8192, 131072), "h200").cluster, 8);
+  EXPECT_EQ(First(Softmax(8192, 65536), "sm_89").cluster, 0);
+}
+
 TEST(RowPersistentScheduleTest, RowsThatDoNotFitAreRefusedWithBothNumbers) {
   ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(Softmax(8192, 1 << 18)));
   const Candidates candidates = FindCandidates(cut.regions[0], Device("h100"));
@@ -158,7 +165,7 @@ TEST(RowColumnScheduleTest, WarpsShareLongRowsAndElementsStayConvertedWhereTheyF
        {std::pair{"sm_80", "async"}, std::pair{"sm_90a", "bulk"}, std::pair{"sm_100a", "bulk"}}) {
     for (const Row& row : {Row{512, 1, 12, "_warp", true}, Row{1024, 1, 12, "_warp", false},
                            Row{2048, 4, 4, "_team", true}, Row{4096, 8, 2, "_team", true},
-                           Row{8192, 16, 1, "_cta", true}, Row{16384, 16, 1, "_cta", false}}) {
+                           Row{8192, 16, 1, "_cta", true}}) {
       const KernelSchedule schedule = First(RmsNormBackward(2048, row.columns), device);
       SCOPED_TRACE(absl::StrCat(device, ": ", Print(schedule)));
       EXPECT_EQ(schedule.scheduler, SchedulerId::kRowColumn);
@@ -168,6 +175,22 @@ TEST(RowColumnScheduleTest, WarpsShareLongRowsAndElementsStayConvertedWhereTheyF
       EXPECT_EQ(schedule.unpacked, row.unpacked);
     }
   }
+}
+
+TEST(RowColumnScheduleTest, ClustersShareRowsThatLeaveALaneMoreThan16Columns) {
+  EXPECT_EQ(First(RmsNormBackward(2048, 16384), "sm_80").variant, "async_cta");
+  for (const auto& [columns, ctas] : {std::pair{8200, 2}, std::pair{16384, 2}, std::pair{16392, 3},
+                                      std::pair{32768, 4}, std::pair{65536, 8}}) {
+    const KernelSchedule schedule = First(RmsNormBackward(2048, columns), "h200");
+    SCOPED_TRACE(Print(schedule));
+    EXPECT_EQ(schedule.variant, "bulk_cluster");
+    EXPECT_EQ(schedule.cluster, ctas);
+    EXPECT_EQ(schedule.stages, 4);
+    EXPECT_LE(schedule.vector * schedule.unroll, 16);
+    EXPECT_LE(schedule.splits * ctas, Device("h200").sm_count);
+  }
+  // Rows that no bulk copy can bring.
+  EXPECT_EQ(First(RmsNormBackward(2048, 12287), "h200").variant, "direct_cta");
 }
 
 TEST(RowColumnScheduleTest, NothingIsUnpackedThatMemoryHoldsInFull) {
@@ -194,14 +217,16 @@ TEST(RowStreamScheduleTest, FewLongRowsGetTwoCtasAnSm) {
       EXPECT_EQ(schedule.splits, 2 * Device(device).sm_count / rows) << device;
     }
     // As many as there are steps.
-    EXPECT_EQ(First(Softmax(1, 1 << 16), device).splits, 16) << device;
+    EXPECT_EQ(First(Softmax(1, 1 << 18), device).splits, 64) << device;
   }
 }
 
 TEST(RowStreamScheduleTest, RowsAreSplitWhereThatPaysForTheLaunches) {
   EXPECT_EQ(First(Softmax(1, 8192), "h200").scheduler, SchedulerId::kRowPersistent);
-  EXPECT_EQ(First(Softmax(1, 65536), "h200").variant, "split");
-  EXPECT_EQ(First(Softmax(132, 65536), "h200").variant, "cta");
+  EXPECT_EQ(First(Softmax(1, 65536), "sm_89").variant, "split");
+  EXPECT_EQ(First(Softmax(132, 65536), "sm_89").variant, "cta");
+  // One launch of a few CTAs.
+  EXPECT_EQ(First(Softmax(1, 65536), "h200").variant, "cluster");
 }
 
 TEST(RowStreamScheduleTest, ReductionsOnlineAreOnePass) {
