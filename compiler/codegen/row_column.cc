@@ -43,7 +43,9 @@ Formula Parts(int splits, int cluster) {
 RowColumn::RowColumn(const Region& region, const KernelSchedule& schedule)
     : region_(region),
       schedule_(schedule),
-      stages_(schedule::PlanStages(region, schedule::kRowColumnMaxAgain)),
+      stages_(schedule::PlanStages(region, schedule.cluster > 1
+                                               ? schedule::kRowColumnMaxAgainInCluster
+                                               : schedule::kRowColumnMaxAgain)),
       layout_(schedule::LayOutRowColumn(region, stages_, schedule)),
       bulk_(absl::StartsWith(schedule.variant, "bulk")),
       async_(absl::StartsWith(schedule.variant, "async")),
@@ -256,7 +258,6 @@ void RowColumn::WriteRows() {
   for (size_t p = 0; p < stages_.passes.size(); ++p) {
     rows_.WriteRowValues(p, "(u32)(i % 32)");
     if (p == 0) {
-      DeclareRingLoads();
       WriteElementLoads();
     }
     WritePass(p);
@@ -275,10 +276,6 @@ void RowColumn::WriteNextStage() {
   out_.Close();
 }
 
-void RowColumn::DeclareRingLoads(absl::string_view letter) {
-  for (const RowColumnLayout::Part& part : layout_.ring) rows_.DeclareLoad(part.instr, letter);
-}
-
 void RowColumn::WriteElementLoads() {
   for (uint32_t i : layout_.direct) rows_.DeclareLoad(i);
   if (!layout_.direct.empty()) {
@@ -291,20 +288,25 @@ void RowColumn::WriteElementLoads() {
   if (layout_.ring.empty()) return;
   if (bulk_) out_.Line("fd_mbarrier_wait(full + s, phase);");
   if (async_) out_.Line("fd_copy_wait<", schedule_.stages - 1, ">();");
+  WriteRingLoads("s");
+  if (bulk_ && warps_ == 1) {
+    out_.Line("fd_sync_warp();  // every lane has its part of the row");
+    WriteRefill();
+  }
+}
+
+void RowColumn::WriteRingLoads(absl::string_view stage) {
+  for (const RowColumnLayout::Part& part : layout_.ring) rows_.DeclareLoad(part.instr);
   out_.Unrolled("k", schedule_.unroll);
   rows_.OpenVector(masked_);
   for (const RowColumnLayout::Part& part : layout_.ring) {
     const Access& access = region_.instrs[part.instr].access;
     rows_.WriteLoaded(
         part.instr, absl::StrCat("fd_load<", MemoryType(region_.tensors[access.tensor].dtype), ", ",
-                                 schedule_.vector, ">(", Staged(part, "s", Place(), false), ")"));
+                                 schedule_.vector, ">(", Staged(part, stage, Place(), false), ")"));
   }
   rows_.CloseVector();
   out_.Close();
-  if (bulk_ && warps_ == 1) {
-    out_.Line("fd_sync_warp();  // every lane has its part of the row");
-    WriteRefill();
-  }
 }
 
 void RowColumn::WriteRefill() {

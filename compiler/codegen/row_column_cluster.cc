@@ -4,54 +4,41 @@
 
 namespace fusiond::codegen {
 
-using schedule::RowColumnLayout;
-
 void RowColumn::WriteRowsOfCluster() {
-  DeclareRingLoads("n");
-  for (uint32_t i : stages_.held)
-    if (region_.instrs[i].stage == 0) rows_.DeclareHeld(i, "n");
   const std::vector<ReductionGroup> first = rows_.Groups(0);
   const int64_t first_slots = slots_;
   out_.Line("u32 s = 0, phase = 0;");
   out_.Open("for (", Index(), " i = 0; i <= count; i++)");
-  DeclareRingLoads();
-  for (uint32_t i : stages_.held)
-    if (region_.instrs[i].stage == 0) rows_.DeclareHeld(i);
   out_.Open("if (i < count)");
   WriteAhead();
   out_.Line("const ", Index(), " row = first + i * step;");
   rows_.WriteRow();
   rows_.WriteRowValues(0, "(u32)(i % 32)");
-  WriteElementLoads();
+  out_.Line("fd_mbarrier_wait(full + s, phase);");
+  WriteRingLoads("s");
   WriteColumnsOfPass(0, first);
   rows_.SendPartials(first, MeetingOf(0, "i"), slots_);
   out_.Close();
   out_.Open("if (i > 0)");
   WriteRestOfRow(first, first_slots);
   out_.Close();
-  WriteCarry();
   WriteNextStage();
   out_.Close();
 }
 
 void RowColumn::WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t first_slots) {
+  const int stages = schedule_.stages;
   out_.Line("const ", Index(), " row = first + (i - 1) * step;");
   rows_.WriteRow();
-  for (const RowColumnLayout::Part& part : layout_.ring)
-    out_.Line("auto& m", part.instr, " = n", part.instr, ";");
-  for (uint32_t i : stages_.held) {
-    if (region_.instrs[i].stage == 0) {
-      out_.Line("auto& h", i, " = n", i, ";");
-    } else {
-      rows_.DeclareHeld(i);
-    }
-  }
+  out_.Line("const u32 before = (s + ", stages - 1, ") % ", stages, ";");
   rows_.ReceivePartials(first, MeetingOf(0, "(i - 1)"), first_slots, /*named=*/false);
-  // Every warp has sent its part of row i - 1, and so read it.
-  out_.Line("if (t == 0 && i + ", schedule_.stages - 1, " < count) refill(i + ",
-            schedule_.stages - 1, ", (s + ", schedule_.stages - 1, ") % ", schedule_.stages, ");");
+  // Every warp has sent its part of row i - 1, and so is done with row i - 3.
+  constexpr int kInUse = schedule::kClusterStagesInUse;
+  out_.Line("if (t == 0 && i >= ", kInUse, " && i + ", stages - kInUse, " < count) refill(i + ",
+            stages - kInUse, ", (s + ", stages - kInUse, ") % ", stages, ");");
   rows_.WriteRowValuesBefore(0);
   for (const ReductionGroup& group : first) rows_.NameResults(group);
+  WriteRingLoads("before");
   for (size_t p = 1; p < stages_.passes.size(); ++p) {
     rows_.WriteRowValuesBefore(p);
     if (IsEmpty(stages_.passes[p])) continue;
@@ -65,17 +52,6 @@ void RowColumn::WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t
     for (const ReductionGroup& group : groups) rows_.NameResults(group);
   }
   rows_.WriteRowStores("t == 0 && rank == 0");
-}
-
-void RowColumn::WriteCarry() {
-  out_.Open("if (i < count)");
-  out_.Unrolled("k", schedule_.unroll);
-  for (const RowColumnLayout::Part& part : layout_.ring)
-    out_.Line("n", part.instr, "[k] = m", part.instr, "[k];");
-  for (uint32_t i : stages_.held)
-    if (region_.instrs[i].stage == 0) out_.Line("n", i, "[k] = h", i, "[k];");
-  out_.Close();
-  out_.Close();
 }
 
 ClusterMeeting RowColumn::MeetingOf(size_t p, absl::string_view row) const {

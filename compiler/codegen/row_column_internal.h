@@ -47,13 +47,11 @@ class RowColumn {
   void WriteRows();
   void WriteNextStage();
   // While a row's reductions are on their way through the cluster, the next row's are computed: in
-  // turn i the first pass of row i, then what remains of row i - 1, from copies n<i> of what the
-  // first pass had in registers.
+  // turn i the first pass of row i, then what remains of row i - 1, read from the ring once more.
   void WriteRowsOfCluster();
   void WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t first_slots);
-  void WriteCarry();
-  void DeclareRingLoads(absl::string_view letter = "");
   void WriteElementLoads();
+  void WriteRingLoads(absl::string_view stage);
   void WriteRefill();
   static bool IsEmpty(const schedule::Pass& pass) {
     return pass.reductions.empty() && pass.stores.empty() && pass.elements.empty() &&

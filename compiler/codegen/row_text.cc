@@ -306,15 +306,12 @@ std::string RowText::Offset(const Access& access) const {
   return offset == "0" ? base : absl::StrCat(base, " + ", offset);
 }
 
-void RowText::DeclareLoad(uint32_t i, absl::string_view letter) {
+void RowText::DeclareLoad(uint32_t i) {
   const Instr& instr = region_.instrs[i];
   const char* type = unpacked_ ? RegisterType(instr.dtype)
                                : MemoryType(region_.tensors[instr.access.tensor].dtype);
-  out_.Line("fd_vec<", type, ", ", ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> ",
-            !letter.empty() ? letter
-            : unpacked_     ? "x"
-                            : "m",
-            i, "[", schedule_.unroll, "];");
+  out_.Line("fd_vec<", type, ", ", ScopeOf(i) == Scope::kElement ? schedule_.vector : 1,
+            unpacked_ ? "> x" : "> m", i, "[", schedule_.unroll, "];");
 }
 
 void RowText::WriteLoaded(uint32_t i, absl::string_view vector) {
@@ -325,11 +322,11 @@ void RowText::WriteLoaded(uint32_t i, absl::string_view vector) {
   }
 }
 
-void RowText::DeclareHeld(uint32_t i, absl::string_view letter) {
+void RowText::DeclareHeld(uint32_t i) {
   const Instr& instr = region_.instrs[i];
   out_.Line("fd_vec<", RegisterType(instr.dtype), ", ",
-            ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> ", letter, i, "[",
-            schedule_.unroll, "];");
+            ScopeOf(i) == Scope::kElement ? schedule_.vector : 1, "> h", i, "[", schedule_.unroll,
+            "];");
 }
 
 void RowText::WriteLoad(uint32_t i, bool now) {

@@ -101,10 +101,9 @@ class RowText {
   void WriteLoad(uint32_t instr, bool now);
   // m<i>[k] = `vector`, a vector in memory's type.
   void WriteLoaded(uint32_t instr, absl::string_view vector);
-  // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held; or
-  // under another letter.
-  void DeclareLoad(uint32_t instr, absl::string_view letter = "");
-  void DeclareHeld(uint32_t instr, absl::string_view letter = "h");
+  // Declarations "fd_vec<…> m<i>[unroll];" of an element load, "h<i>[unroll]" of what is held.
+  void DeclareLoad(uint32_t instr);
+  void DeclareHeld(uint32_t instr);
   // The elements of pass `p` for vector k, with chains, sums a<i>[k], held values and stores. Loads
   // are m<i>[k], or m<i> if `now`.
   void WriteElements(size_t p, bool now);

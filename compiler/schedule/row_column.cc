@@ -19,8 +19,10 @@ constexpr int kWarps = 16;  // of a CTA
 constexpr int kWarpsOfOneWarpRows = 12;
 constexpr int kMaxColumnsOfLane = 32;
 constexpr int kStages = 3;
-constexpr int kStagesOfCluster = 4;
-constexpr int64_t kColumnsOfClusterLane = 16;
+constexpr int kStagesOfCluster = 6;
+constexpr int64_t kMaxColumnsOfClusterLane = 16;
+// As kMaxWords: two rows are under way.
+constexpr int64_t kMaxClusterWords = 64;
 constexpr int64_t kMaxRingBytes = 192 * 1024;
 // Words of a thread that live through a row, out of the 128 registers of 16 warps: with 96 (layer
 // norm, 32 columns a lane) NVRTC 13.0 spills.
@@ -83,7 +85,6 @@ int64_t Words(ir::DType dtype, int64_t columns, int vector) {
 struct Pressure {
   int64_t words = 0;         // that live through a row
   int64_t column_words = 0;  // of them, of loads that are the same for all rows
-  int64_t row_words = 0;     // of them, of a row: its loads and what is held
   int64_t packed_words = 0;  // what they would grow by, were all loads converted
 };
 
@@ -94,13 +95,9 @@ Pressure PressureOf(const Region& region, const Stages& stages, int64_t columns,
     const int64_t words = Words(region.tensors[instr.access.tensor].dtype, columns, vector);
     pressure.words += words;
     pressure.packed_words += std::max<int64_t>(0, Words(instr.dtype, columns, vector) - words);
-    ((instr.dims & RowMask(region)) == 0 ? pressure.column_words : pressure.row_words) += words;
+    if ((instr.dims & RowMask(region)) == 0) pressure.column_words += words;
   }
-  for (uint32_t i : stages.held) {
-    const int64_t words = Words(region.instrs[i].dtype, columns, vector);
-    pressure.words += words;
-    pressure.row_words += words;
-  }
+  for (uint32_t i : stages.held) pressure.words += Words(region.instrs[i].dtype, columns, vector);
   for (uint32_t i : LateReductions(region))
     pressure.words += columns * std::max<int64_t>(1, ir::ByteSize(region.instrs[i].dtype) / 4);
   return pressure;
@@ -158,43 +155,50 @@ std::optional<KernelSchedule> WithWarps(const Region& region, const Stages& stag
   return std::nullopt;
 }
 
-// A row to a cluster of CTAs, as few as leave a lane its columns; nullopt where that does not fit.
+// A row to a cluster of `cluster` CTAs; nullopt where that does not fit.
 std::optional<KernelSchedule> WithCluster(const Region& region, const Stages& stages,
-                                          const DeviceInfo& device) {
-  if (!device.has_clusters || !ClusterCombines(region) || stages.passes[0].reductions.empty())
-    return std::nullopt;
+                                          const DeviceInfo& device, int cluster) {
   KernelSchedule s;
   s.scheduler = SchedulerId::kRowColumn;
   s.variant = "bulk_cluster";
   s.vector = VectorOf(region);
   s.threads = s.threads_per_row = kWarps * 32;
   s.rows_per_cta = 1;
+  s.cluster = cluster;
   const int64_t step = int64_t{s.threads} * s.vector;
-  const int64_t columns = std::max<int64_t>(kColumnsOfClusterLane / s.vector, 1) * step;
-  const int64_t cluster = (region.Columns() + columns - 1) / columns;
-  if (cluster < 2 || cluster > kMaxCluster) return std::nullopt;
-  s.cluster = static_cast<int>(cluster);
-  const int64_t own = ColumnsOfCta(region.Columns(), s.cluster);
+  const int64_t own = ColumnsOfCta(region.Columns(), cluster);
   s.unroll = static_cast<int>((own + step - 1) / step);
-  const int64_t of_lane = int64_t{s.unroll} * s.vector;
-  if (of_lane * SlotsPerElement(region) > kMaxSlots) return std::nullopt;
-  const Pressure pressure = PressureOf(region, stages, of_lane, s.vector);
-  // Two rows are under way.
-  const int64_t words = pressure.words + pressure.row_words;
-  s.shared_columns = words > kMaxWords;
-  if (words - (s.shared_columns ? pressure.column_words : 0) > kMaxWords) return std::nullopt;
+  const int64_t columns = int64_t{s.unroll} * s.vector;
+  if (columns > kMaxColumnsOfClusterLane || columns * SlotsPerElement(region) > kMaxSlots)
+    return std::nullopt;
+  const Pressure pressure = PressureOf(region, stages, columns, s.vector);
+  s.shared_columns = pressure.words > kMaxClusterWords;
+  if (pressure.words - (s.shared_columns ? pressure.column_words : 0) > kMaxClusterWords)
+    return std::nullopt;
   s.wide_index = NeedsWideIndex(region, region.Elements() + step);
-  for (s.stages = kStagesOfCluster; s.stages >= kStages; --s.stages) {
+  // README, figure "row and column": not every SM has neighbours left to form a cluster with.
+  const int64_t clusters = std::max(1, device.sm_count * 91 / (100 * cluster));
+  s.splits = static_cast<int>(std::min(region.Rows(), clusters));
+  for (s.stages = kStagesOfCluster; s.stages > kClusterStagesInUse; --s.stages) {
     const RowColumnLayout layout = LayOutRowColumn(region, stages, s);
     if (layout.ring.empty() || !layout.direct.empty()) return std::nullopt;
     s.smem_bytes = layout.bytes();
-    if (s.smem_bytes <= device.max_smem_per_block) break;
+    if (s.smem_bytes <= device.max_smem_per_block) return s;
   }
-  if (s.stages < kStages) return std::nullopt;
-  // README, figure "row and column": not every SM has neighbours left to form a cluster with.
-  const int64_t clusters = device.sm_count * 91 / (100 * cluster);
-  s.splits = static_cast<int>(std::min(region.Rows(), std::max<int64_t>(1, clusters)));
-  return s;
+  return std::nullopt;
+}
+
+// A row to the smallest cluster that can have it.
+std::optional<KernelSchedule> WithCluster(const Region& region, const DeviceInfo& device) {
+  const Stages stages = PlanStages(region, kRowColumnMaxAgainInCluster);
+  if (!device.has_clusters || !device.has_bulk_copy || !ClusterCombines(region) ||
+      stages.passes[0].reductions.empty() ||
+      region.Columns() <= kWarps * 32 * kMaxColumnsOfClusterLane)
+    return std::nullopt;
+  for (int cluster = 2; cluster <= kMaxCluster; ++cluster) {
+    if (std::optional<KernelSchedule> s = WithCluster(region, stages, device, cluster)) return s;
+  }
+  return std::nullopt;
 }
 
 // README, figure "row and column": the largest grid that divides the rows evenly, if it costs under
@@ -213,10 +217,8 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
   if (device.has_cp_async) sources.push_back(Source::kAsync);
   sources.push_back(Source::kDirect);
   std::vector<KernelSchedule> candidates;
-  if (device.has_bulk_copy) {
-    if (std::optional<KernelSchedule> s = WithCluster(region, stages, device))
-      candidates.push_back(*std::move(s));
-  }
+  if (std::optional<KernelSchedule> s = WithCluster(region, device))
+    candidates.push_back(*std::move(s));
   for (Source source : sources) {
     const size_t most = candidates.size() + kCandidatesOfSource;
     for (int warps = WarpsByRule(region.Columns()); warps <= kWarps; warps *= 2) {

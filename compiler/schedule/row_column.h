@@ -29,9 +29,14 @@ const Scheduler& RowColumnScheduler();
 
 // Elements are computed again in a later pass up to this many issue slots; dearer ones are held.
 inline constexpr int kRowColumnMaxAgain = 8;
+// In a cluster, where two rows are under way, nothing is held.
+inline constexpr int kRowColumnMaxAgainInCluster = 1 << 20;
 // Rows whose partial reductions a CTA of a cluster has room for: a warp may send those of row i
 // while another still reads those of row i - 3.
 inline constexpr int kClusterSlots = 4;
+// Stages of a cluster's ring that hold rows under way: row i in its first pass, row i - 1 in the
+// others, row i - 2 until every warp has said that it goes on.
+inline constexpr int kClusterStagesInUse = 3;
 
 // Where the element loads of a schedule's kernel come from, and its shared memory. Bytes.
 struct RowColumnLayout {

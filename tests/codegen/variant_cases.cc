@@ -74,7 +74,7 @@ output %m
 
 std::vector<VariantCase> VariantCases() {
   const std::vector<std::string> copies_by_thread = {"sm_80", "sm_86", "sm_89"};
-  const std::vector<std::string> bulk_copies = {"sm_90a", "sm_100a", "sm_120a"};
+  const std::vector<std::string> bulk_copies = {"sm_100a", "sm_120a", "sm_90a"};
   return {
       {SchedulerId::kPointwise, "flat", Silu(20008)},
       {SchedulerId::kPointwise, "flat_tail", Silu(4093)},

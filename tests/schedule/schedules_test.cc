@@ -185,7 +185,7 @@ TEST(RowColumnScheduleTest, ClustersShareRowsThatLeaveALaneMoreThan16Columns) {
     SCOPED_TRACE(Print(schedule));
     EXPECT_EQ(schedule.variant, "bulk_cluster");
     EXPECT_EQ(schedule.cluster, ctas);
-    EXPECT_EQ(schedule.stages, 4);
+    EXPECT_EQ(schedule.stages, 6);
     EXPECT_LE(schedule.vector * schedule.unroll, 16);
     EXPECT_LE(schedule.splits * ctas, Device("h200").sm_count);
   }
