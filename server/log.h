@@ -1,5 +1,6 @@
 // The log of every role of fusiond: lines on stderr with time and level, or, where stderr is the
-// journal, with the level as the journal reads it.
+// journal, with the level as the journal reads it. Lines are cut to what a pipe takes at once, and
+// left out, but counted, while nobody reads.
 //
 // Thread-safety: thread-safe once set up. Cost: a line below the level is dropped before anything.
 #ifndef FUSIOND_SERVER_LOG_H_

@@ -24,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/file.h"
 #include "runtime/base/framing.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/channel/socket.h"
 #include "runtime/worker/worker_main.h"
 #include "server/devices/prober.h"
@@ -202,7 +203,9 @@ Flags Defaults() {
 }
 
 int Main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);
+  base::HoldStandardStreams(argv);
+  // Errors of the write instead.
+  for (int at_a_write : {SIGPIPE, SIGXFSZ}) signal(at_a_write, SIG_IGN);
 #ifdef NDEBUG
   // A packaged Abseil may be built without NDEBUG: it then keeps a graph of all lock orders, under
   // one lock of the process, at every lock of ours and of gRPC's.

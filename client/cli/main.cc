@@ -12,6 +12,7 @@
 #include "client/cc/paths.h"
 #include "client/cli/commands.h"
 #include "client/cli/support.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/executable/device_info.h"
 
 namespace fusiond::cli {
@@ -282,4 +283,7 @@ class CommandLine {
 }  // namespace
 }  // namespace fusiond::cli
 
-int main(int argc, char** argv) { return fusiond::cli::CommandLine().Main(argc, argv); }
+int main(int argc, char** argv) {
+  fusiond::base::HoldStandardStreams(argv);
+  return fusiond::cli::CommandLine().Main(argc, argv);
+}

@@ -38,6 +38,7 @@
 #include "compiler/pass_options.h"
 #include "compiler/passes/pipeline.h"
 #include "runtime/base/file.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond {
@@ -234,6 +235,7 @@ absl::StatusOr<std::string> Run(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  base::HoldStandardStreams(argv);
   Flags flags;
   CLI::App app("Runs stages of the fusiond compiler on a graph in .fir text.", "fusiond-opt");
   app.add_option("file", flags.file, "The graph; - is standard input")->capture_default_str();

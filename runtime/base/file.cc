@@ -37,6 +37,12 @@ absl::Status ErrnoStatus(int error, absl::string_view what) {
         absl::StrAppend(&text, "; this process may have ", limit.rlim_cur);
       return absl::ResourceExhaustedError(text);
     }
+    case EFBIG: {
+      struct rlimit limit;
+      if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        absl::StrAppend(&text, "; this process may write ", limit.rlim_cur, " bytes");
+      return absl::ResourceExhaustedError(text);
+    }
     case ENOSPC:
     case EDQUOT:
     case ENFILE:

@@ -46,10 +46,13 @@ TestDaemon::~TestDaemon() {
 }
 
 void TestDaemon::Start(const Options& options) {
-  std::vector<std::string> arguments = {DaemonProgram(),  "--sockets",
-                                        sockets(),        "--state",
-                                        state(),          "--nvrtc-any-owner",
-                                        "--nvrtc-folder", std::filesystem::absolute("build/nvrtc")};
+  std::vector<std::string> arguments = through_;
+  for (const std::string& argument :
+       {DaemonProgram(), std::string("--sockets"), sockets(), std::string("--state"), state(),
+        std::string("--nvrtc-any-owner"), std::string("--nvrtc-folder"),
+        std::filesystem::absolute("build/nvrtc").string()}) {
+    arguments.push_back(argument);
+  }
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* nvrtc = std::getenv("FUSIOND_TEST_NVRTC")) {
     arguments.push_back("--nvrtc");

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cc/client.h"
@@ -30,6 +31,9 @@ class TestDaemon {
   TestDaemon(const TestDaemon&) = delete;
   TestDaemon& operator=(const TestDaemon&) = delete;
 
+  // From now on starts are by this command, with program and arguments behind it: {"/bin/sh", "-c",
+  // "ulimit -n 64; exec \"$@\"", "sh"}.
+  void Through(std::vector<std::string> command) { through_ = std::move(command); }
   // Starts the process on `sockets()` and `state()`, looking for NVRTC where tests look.
   void Start(const Options& options = {});
   // Starts it and waits until it serves.
@@ -57,6 +61,7 @@ class TestDaemon {
 
  private:
   TempFolder folder_;
+  std::vector<std::string> through_;
   pid_t pid_ = -1;
   size_t log_begins_ = 0;  // of this process, in the log of all
 };

@@ -1,0 +1,92 @@
+// The daemon under limits of its process, with closed streams, and with a log that nobody reads.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/file.h"
+#include "tests/e2e/test_daemon.h"
+#include "tests/support/status_matchers.h"
+
+namespace fusiond {
+namespace {
+
+using ::fusiond::testing::AddGraph;
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::StatusIs;
+using ::fusiond::testing::TestDaemon;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// By way of a shell that does `line` first.
+void StartThroughShell(TestDaemon& daemon, const std::string& line) {
+  daemon.Through({"/bin/sh", "-c", line, "sh"});
+  daemon.Start();
+}
+
+TEST(LimitsTest, ClosedStreamsAreNobodysNumbers) {
+  TestDaemon daemon;
+  StartThroughShell(daemon, "exec \"$@\" <&- >&- 2>&-");
+  EXPECT_THAT(daemon.Connect()->Compile(AddGraph(), "cpu"), IsOk());
+  for (int fd : {0, 1, 2}) {
+    EXPECT_EQ(std::filesystem::read_symlink(absl::StrCat("/proc/", daemon.pid(), "/fd/", fd)),
+              "/dev/null");
+  }
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+}
+
+TEST(LimitsTest, LogThatNobodyReadsStopsNobody) {
+  TestDaemon daemon;
+  const std::string path = daemon.folder() + "/fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const base::UniqueFd fifo(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  char bytes[4096] = {};
+  while (::write(fifo.get(), bytes, sizeof(bytes)) > 0) {
+  }
+  StartThroughShell(daemon, absl::StrCat("exec \"$@\" 2>", path));
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
+  while (::read(fifo.get(), bytes, sizeof(bytes)) > 0) {
+  }
+  EXPECT_THAT(client->Compile(AddGraph(64), "cpu"), IsOk());
+  const ssize_t size = ::read(fifo.get(), bytes, sizeof(bytes));
+  ASSERT_GT(size, 0);
+  EXPECT_THAT(std::string(bytes, static_cast<size_t>(size)),
+              AllOf(HasSubstr("rpc=Compile"), HasSubstr("lines of log before this were not read")));
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+}
+
+TEST(LimitsTest, NoClientFillsTheLog) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  const size_t before = daemon.log().size();
+  EXPECT_THAT(client->Compile(AddGraph(), "cpu", {}, {{"math", std::string(1 << 20, '\x01')}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("option math")));
+  EXPECT_LT(daemon.log().size(), before + 8192);
+}
+
+// The kernel would end the daemon and its workers by a signal.
+TEST(LimitsTest, LimitOfAFileIsAFullDiskF19) {
+  TestDaemon daemon;
+  StartThroughShell(daemon, "ulimit -f 64; exec \"$@\"");  // of 512 bytes
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  v1::StatusResponse status;
+  for (int i = 0; i < 200 && status.degraded_size() < 2; ++i) {  // the other one: no GPU
+    ASSERT_THAT(client->Compile(AddGraph(16 + i), "cpu"), IsOk());
+    ASSERT_OK_AND_ASSIGN(status, client->GetStatus());
+  }
+  EXPECT_THAT(status.degraded(), Contains(HasSubstr("cache writes are off: IO error")));
+  EXPECT_THAT(client->OpenDevice("cpu"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("File too large; this process may write 32768 bytes")));
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+}
+
+}  // namespace
+}  // namespace fusiond
