@@ -1,6 +1,8 @@
 #include "client/cc/client.h"
 
 #include <fcntl.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,8 +13,11 @@
 #include <cerrno>
 #include <chrono>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "client/cc/paths.h"
 #include "client/cc/status_convert.h"
@@ -21,12 +26,16 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/memfd.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/utf8.h"
 #include "runtime/channel/client_session.h"
 #include "runtime/channel/socket.h"
 #include "runtime/executable/serialise.h"
 
 namespace fusiond::client {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 constexpr absl::Duration kQuickTimeout = absl::Seconds(30);
 // Between attempts to reach a worker.
@@ -40,6 +49,51 @@ constexpr int kMaxMessageBytes = 256 << 20;
 // After this long without a word, and again as long without an answer to a ping, the daemon counts
 // as gone. Daemons allow pings this often (server/control/control_server.cc).
 constexpr int kKeepAliveMs = 10'000;
+// Longer waits are endless: the clock's nanoseconds end in 2262.
+constexpr absl::Duration kForever = absl::Hours(24 * 365 * 100);
+
+using Time = std::chrono::system_clock::time_point;
+
+Time In(absl::Duration wait) {
+  if (wait >= kForever) return Time::max();
+  return std::chrono::system_clock::now() + absl::ToChronoNanoseconds(wait);
+}
+
+// gRPC reads "unix:" and a path as a URI.
+std::string UriOf(absl::string_view socket) {
+  return absl::StrCat("unix:",
+                      absl::StrReplaceAll(socket, {{"%", "%25"}, {"#", "%23"}, {"?", "%3F"}}));
+}
+
+std::string TextOf(const Message& message, const FieldDescriptor& field, int index) {
+  const google::protobuf::Reflection& r = *message.GetReflection();
+  return field.is_repeated() ? r.GetRepeatedString(message, &field, index)
+                             : r.GetString(message, &field);
+}
+
+// protobuf sends texts that are no UTF-8 and does not read them; gRPC then answers UNIMPLEMENTED
+// without a word.
+absl::Status CheckTexts(const Message& message) {
+  const google::protobuf::Reflection& r = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  r.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? r.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        FUSIOND_RETURN_IF_ERROR(CheckTexts(field->is_repeated()
+                                               ? r.GetRepeatedMessage(message, field, i)
+                                               : r.GetMessage(message, field)));
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        const std::string text = TextOf(message, *field, i);
+        if (base::ToUtf8(text) == text) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            field->full_name(), ": '", absl::CHexEscape(text.substr(0, 64)), "' is no UTF-8"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -57,7 +111,8 @@ struct Client::Rpc {
                                                                           const Request&,
                                                                           Response*),
                                 const Request& request, absl::Duration timeout) {
-    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout);
+    FUSIOND_RETURN_IF_ERROR(CheckTexts(request));
+    const Time deadline = In(timeout);
     for (int attempt = 0;; ++attempt) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
@@ -74,17 +129,14 @@ struct Client::Rpc {
   // At most `limit`, and no longer than when connecting.
   absl::Status WaitForDaemon(absl::Duration limit = absl::InfiniteDuration()) const {
     const absl::Duration wait = std::min(patience, std::max(limit, absl::ZeroDuration()));
-    const auto start = std::chrono::system_clock::now();
-    const auto connects_within = [&](absl::Duration limit) {
-      return channel->WaitForConnected(start + absl::ToChronoNanoseconds(limit));
-    };
-    if (connects_within(std::min(wait, kSocketIsReady))) return absl::OkStatus();
+    const Time end = In(wait);
+    if (channel->WaitForConnected(std::min(end, In(kSocketIsReady)))) return absl::OkStatus();
     if (::faccessat(AT_FDCWD, socket.c_str(), W_OK, AT_EACCESS) != 0 && errno == EACCES) {
       return absl::PermissionDeniedError(
           absl::StrCat("this user may not open ", socket,
                        "; a service admits whoever is in its sockets' group"));
     }
-    if (connects_within(wait)) return absl::OkStatus();
+    if (channel->WaitForConnected(end)) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(
         "no daemon answers at ", socket, " within ",
         absl::FormatDuration(wait < absl::Seconds(1) ? wait : absl::Trunc(wait, absl::Seconds(1))),
@@ -105,7 +157,8 @@ struct Client::Rpc {
     ::poll(&answer, 1, static_cast<int>(absl::ToInt64Milliseconds(kSocketIsReady)));
     if (answer.revents == 0) return "who listens on it says nothing, as if stopped or hung";
     if ((answer.revents & (POLLHUP | POLLRDHUP)) != 0)
-      return "who listens on it hangs up: a private daemon admits its own user only";
+      return "who listens on it hangs up: a private daemon admits its own user only, and every "
+             "daemon a limited number of connections of one user; its log says why";
     return "who listens on it is no fusiond";
   }
 };
@@ -130,8 +183,8 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& folde
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // A channel of its own: the process-wide pool would hand several clients one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  rpc->channel = grpc::CreateCustomChannel(absl::StrCat("unix:", rpc->socket),
-                                           grpc::InsecureChannelCredentials(), arguments);
+  rpc->channel =
+      grpc::CreateCustomChannel(UriOf(rpc->socket), grpc::InsecureChannelCredentials(), arguments);
   FUSIOND_RETURN_IF_ERROR(rpc->WaitForDaemon());
   rpc->stub = v1::Fusiond::NewStub(rpc->channel);
   return std::unique_ptr<Client>(new Client(folder, std::move(rpc)));
@@ -249,6 +302,7 @@ absl::StatusOr<v1::CacheEvictResponse> Client::CacheEvict(const v1::CacheEvictRe
 
 absl::Status Client::Warm(const v1::WarmRequest& request,
                           const std::function<void(const v1::WarmEvent&)>& on_event) {
+  FUSIOND_RETURN_IF_ERROR(CheckTexts(request));
   FUSIOND_RETURN_IF_ERROR(rpc_->WaitForDaemon());
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReader<v1::WarmEvent>> reader = rpc_->stub->Warm(&context, request);

@@ -28,13 +28,13 @@ void Print(const Artifact& artifact) {
 // One file an artefact; tells where each is, or why it is not.
 absl::Status WriteFiles(const Common& common, const v1::GetArtifactsResponse& response,
                         const std::string& folder) {
-  FUSIOND_RETURN_IF_ERROR(base::MakeFolders(folder));
+  FUSIOND_RETURN_IF_ERROR(WrongUsage(base::MakeFolders(folder)));
   std::string json;
   for (const Artifact& artifact : response.artifacts()) {
     std::string path;
     if (artifact.missing().empty()) {
       path = absl::StrCat(folder, "/", artifact.name(), ".", artifact.kind());
-      FUSIOND_RETURN_IF_ERROR(base::WriteFileAtomically(path, artifact.contents()));
+      FUSIOND_RETURN_IF_ERROR(WriteOutput(path, artifact.contents()));
     }
     absl::StrAppend(
         &json, json.empty() ? "" : ",", "\n    {\"kind\": ", JsonString(artifact.kind()),
@@ -65,8 +65,8 @@ int Artifacts(const Common& common, const GraphArguments& arguments,
   absl::StatusOr<v1::GetArtifactsResponse> response = (*client)->GetArtifacts(request);
   if (!response.ok()) return Fail(common, response.status());
   if (!folder.empty()) {
-    absl::Status written = WriteFiles(common, *response, folder);
-    if (!written.ok()) return Fail(common, WrongUsage(std::move(written)));
+    const absl::Status written = WriteFiles(common, *response, folder);
+    if (!written.ok()) return Fail(common, written);
   } else if (common.json) {
     PrintJson(*response);
   } else {

@@ -5,8 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/support.h"
-#include "runtime/base/file.h"
-#include "runtime/base/status_macros.h"
 
 namespace fusiond::cli {
 namespace {
@@ -51,8 +49,8 @@ int Compile(const Common& common, const GraphArguments& arguments, const std::st
   if (!output_file.empty()) {
     absl::StatusOr<std::string> bytes = (*client)->LeaseBytes(fusion->executable_digest);
     if (!bytes.ok()) return Fail(common, bytes.status());
-    absl::Status written = base::WriteFileAtomically(output_file, *bytes);
-    if (!written.ok()) return Fail(common, WrongUsage(written));
+    const absl::Status written = WriteOutput(output_file, *bytes);
+    if (!written.ok()) return Fail(common, written);
   }
   if (common.json) {
     PrintJson(fusion->response);

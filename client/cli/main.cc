@@ -1,12 +1,13 @@
 // fusionctl: the command line of fusiond.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cc/paths.h"
@@ -63,10 +64,11 @@ CLI::Validator Seconds() {
   return CLI::Validator(check, "SECONDS");
 }
 
-// An unsigned number would take -1 as its largest value.
-CLI::Validator NoSign() {
+// The parser would take -1 as the largest number, and what is too large as it too.
+CLI::Validator Unsigned() {
   const auto check = [](std::string& text) -> std::string {
-    return absl::StrContains(text, '-') ? "0 or more, not '" + text + "'" : "";
+    uint64_t number = 0;
+    return absl::SimpleAtoi(text, &number) ? "" : "0 to 2^64 - 1, not '" + text + "'";
   };
   return CLI::Validator(check, "");
 }
@@ -190,7 +192,7 @@ class CommandLine {
     command.add_flag("--check", arguments_.check,
                      "compare with the CPU device in double precision");
     command.add_option("--seed", arguments_.seed, "of the random inputs; 0 = a fresh one, printed")
-        ->check(NoSign())
+        ->check(Unsigned())
         ->type_name("NUMBER");
     command.add_option("--repeat", arguments_.repeat, "launches")
         ->check(CLI::Range(1, 1000000))

@@ -1,6 +1,9 @@
 #include "client/cli/support.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/file.h"
+#include "runtime/base/status_macros.h"
 
 namespace fusiond::cli {
 namespace {
@@ -40,6 +44,20 @@ std::vector<int64_t> Strides(const ir::Graph& graph, ir::ValueId input,
     stride *= std::max<int64_t>(shape[dim], 1);
   }
   return strides;
+}
+
+absl::StatusOr<std::string> ReadGraphText(const std::string& file) {
+  const size_t limit = ir::Limits().max_bytes;
+  if (file == "-") {
+    // One byte more than a graph may have, so that endless input ends.
+    std::string text(limit + 1, '\0');
+    std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(std::cin.gcount()));
+    return text;
+  }
+  absl::StatusOr<std::string> text = base::ReadFile(file, limit);
+  // A file that is too large is a graph that is.
+  return text.ok() || absl::IsResourceExhausted(text.status()) ? text : WrongUsage(text.status());
 }
 
 }  // namespace
@@ -75,17 +93,7 @@ absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Common& common) {
 }
 
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
-  std::string text;
-  if (arguments.file == "-") {
-    // One byte more than a graph may have, so that endless input ends.
-    text.resize(ir::Limits().max_bytes + 1);
-    std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<size_t>(std::cin.gcount()));
-  } else {
-    absl::StatusOr<std::string> read = base::ReadFile(arguments.file);
-    if (!read.ok()) return WrongUsage(read.status());
-    text = *std::move(read);
-  }
+  FUSIOND_ASSIGN_OR_RETURN(const std::string text, ReadGraphText(arguments.file));
   const std::string file = arguments.file == "-" ? "standard input" : arguments.file;
   ir::ValueNames names;
   absl::StatusOr<ir::Graph> graph = ir::Parse(text, {}, &names);
@@ -109,6 +117,14 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
     loaded.layouts.push_back(std::move(layout));
   }
   return loaded;
+}
+
+absl::Status WriteOutput(const std::string& path, absl::string_view data) {
+  const base::UniqueFd fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));  // less the umask
+  if (!fd.valid()) return WrongUsage(base::ErrnoStatus(errno, absl::StrCat("create ", path)));
+  const absl::Status written = base::WriteAll(fd.get(), data);
+  return WrongUsage(absl::Status(written.code(), absl::StrCat(path, ": ", written.message())));
 }
 
 void PrintJson(const google::protobuf::Message& message) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/cc/client.h"
 #include "client/cli/commands.h"
 #include "compiler/ir/graph.h"
@@ -37,6 +38,10 @@ struct LoadedGraph {
 // front; names the input whose extents are missing or contradict the graph. WrongUsage: the file
 // cannot be read, or --extents is no list of extents.
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments);
+
+// Writes a file that the user names. What is no regular file, as a device or a pipe, is written
+// into, and a link is followed. WrongUsage otherwise.
+absl::Status WriteOutput(const std::string& path, absl::string_view data);
 
 void PrintJson(const google::protobuf::Message& message);
 // "12.3 ms", "4.5 us", "26h3m5s"

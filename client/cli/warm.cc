@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/support.h"
+#include "runtime/base/utf8.h"
 
 namespace fusiond::cli {
 namespace {
@@ -59,7 +60,7 @@ class WarmRun {
     v1::CompileRequest compile =
         client::Client::MakeRequest(loaded->graph, "", loaded->layouts, arguments_.options);
     v1::WarmItem* item = request_.add_items();
-    item->set_name(file);
+    item->set_name(base::ToUtf8(file));
     item->set_graph(std::move(*compile.mutable_graph()));
     item->mutable_inputs()->Swap(compile.mutable_inputs());
     item->mutable_options()->swap(*compile.mutable_options());
@@ -84,7 +85,7 @@ class WarmRun {
       v1::WarmEvent event;
       v1::WarmEvent::Item* item = event.mutable_item();
       item->set_item(index);
-      item->set_name(arguments_.files[index]);
+      item->set_name(base::ToUtf8(arguments_.files[index]));
       item->set_target(target);
       item->set_code(static_cast<int32_t>(status.code()));
       item->set_message(std::string(status.message()));

@@ -31,6 +31,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/compiler.h"
 #include "compiler/ir/hash.h"
+#include "compiler/ir/limits.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -207,14 +208,25 @@ absl::Status CheckFlags(const Flags& flags) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ReadText(const std::string& file) {
+  const size_t limit = ir::Limits().max_bytes;
+  if (file == "-") {
+    // One byte more than a graph may have, so that endless input ends.
+    std::string text(limit + 1, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), stdin));
+    return text;
+  }
+  absl::StatusOr<std::string> text = base::ReadFile(file, limit);
+  // A file that is too large is a graph that is.
+  return text.ok() || absl::IsResourceExhausted(text.status()) ? text : WrongUsage(text.status());
+}
+
 // What goes to stdout.
 absl::StatusOr<std::string> Run(const Flags& flags) {
   FUSIOND_RETURN_IF_ERROR(WrongUsage(CheckFlags(flags)));
-  const absl::StatusOr<std::string> text =
-      base::ReadFile(flags.file == "-" ? "/dev/stdin" : flags.file);
-  FUSIOND_RETURN_IF_ERROR(WrongUsage(text.status()));
+  FUSIOND_ASSIGN_OR_RETURN(const std::string text, ReadText(flags.file));
   ir::ValueNames names;
-  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(*text, {}, &names));
+  FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(text, {}, &names));
   FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kImported));
   // Kernels are of known extents; the graph alone may say them all.
   if (!flags.extents.empty() || flags.emit != "ir") {

@@ -98,5 +98,14 @@ TEST(FusiondOptTest, CpuSaysWhyItHasNoText) {
   EXPECT_THAT(ran.output, HasSubstr("arch cpu has no kernels"));
 }
 
+TEST(FusiondOptTest, InputWithoutEndEndsAtTheLimitOfAGraph) {
+  const Ran file = RunOpt("/dev/zero");
+  EXPECT_EQ(file.code, 1);
+  EXPECT_THAT(file.output, HasSubstr("/dev/zero: more than the limit of 16777216 bytes"));
+  const Ran stream = RunOpt("- < /dev/zero");
+  EXPECT_EQ(stream.code, 1);
+  EXPECT_THAT(stream.output, HasSubstr("IR-03: 16777217 bytes, limit 16777216"));
+}
+
 }  // namespace
 }  // namespace fusiond::compiler
