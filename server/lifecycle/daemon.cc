@@ -25,6 +25,7 @@
 #include "server/engine/engine.h"
 #include "server/pool/compile_pool.h"
 #include "server/pool/host_limits.h"
+#include "server/process/thread_room.h"
 #include "server/service/inline_executor.h"
 
 namespace fusiond::server {
@@ -33,6 +34,9 @@ namespace {
 constexpr int kMaxCompileProcesses = 64;
 // After this the daemon serves without knowing NVRTC or the devices: what hangs may hang for ever.
 constexpr absl::Duration kMaxStart = absl::Seconds(30);
+
+// Of one identity's daemon, gRPC's among them. Whoever has fewer is better told so now.
+constexpr int kMostThreads = 32;
 
 // How often sockets and state folder are looked after.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
@@ -225,6 +229,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   Parts& parts = *daemon->parts_;
   parts.options = options;
   parts.log = std::move(log);
+  FUSIOND_RETURN_IF_ERROR(CheckRoomForThreads(kMostThreads));
 
   // Sockets first: a second daemon must not get as far as the cache.
   FUSIOND_ASSIGN_OR_RETURN(channel::UnixListener control,

@@ -175,6 +175,15 @@ CompileReply Answer(const std::string& frame, JobRunner& runner) {
   return reply;
 }
 
+// Memory limit and system call filter. Returns the process' size before its first job.
+absl::StatusOr<uint64_t> Confine(const MemoryMeter& meter, uint64_t memory_limit_bytes) {
+  if (memory_limit_bytes != 0) FUSIOND_RETURN_IF_ERROR(LimitMemory(meter, memory_limit_bytes));
+  const uint64_t base_bytes = meter.SizeBytes();
+  if (MemoryLimitWorks()) LeaveLastWords(meter, base_bytes);
+  FUSIOND_RETURN_IF_ERROR(EnterCompileSandbox());
+  return base_bytes;
+}
+
 absl::Status Serve(JobRunner& runner, const MemoryMeter& meter, uint64_t base_bytes) {
   while (true) {
     absl::StatusOr<std::string> frame = base::ReadFrame(kChildSocket);
@@ -195,15 +204,17 @@ absl::Status RunCompileRole(PlanFunction plan) {
   if (!setup.ParseFromString(frame)) return absl::InternalError("malformed setup message");
   KeepFreedMemory();
   JobRunner runner(OpenNvrtc(setup), std::move(plan));
-  FUSIOND_ASSIGN_OR_RETURN(MemoryMeter meter, MemoryMeter::Open());
-  if (setup.memory_limit_bytes() != 0) {
-    FUSIOND_RETURN_IF_ERROR(LimitMemory(meter, setup.memory_limit_bytes()));
+  const absl::StatusOr<MemoryMeter> meter = MemoryMeter::Open();
+  const absl::StatusOr<uint64_t> base_bytes =
+      meter.ok() ? Confine(*meter, setup.memory_limit_bytes()) : meter.status();
+  if (!base_bytes.ok()) {
+    CompileReady failed;
+    failed.set_failed(std::string(base_bytes.status().message()));
+    base::WriteFrame(kChildSocket, failed.SerializeAsString()).IgnoreError();
+    return base_bytes.status();
   }
-  const uint64_t base_bytes = meter.SizeBytes();
-  if (MemoryLimitWorks()) LeaveLastWords(meter, base_bytes);
-  FUSIOND_RETURN_IF_ERROR(EnterCompileSandbox());
   FUSIOND_RETURN_IF_ERROR(base::WriteFrame(kChildSocket, runner.GetReady().SerializeAsString()));
-  return Serve(runner, meter, base_bytes);
+  return Serve(runner, *meter, *base_bytes);
 }
 
 }  // namespace fusiond::server

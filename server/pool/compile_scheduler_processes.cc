@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/retry_hint.h"
+#include "runtime/base/utf8.h"
 #include "server/pool/compile_scheduler.h"
 
 namespace fusiond::server {
@@ -14,6 +16,7 @@ using State = CompileProcess::State;
 constexpr double kNearLimit =
     0.8;  // of the memory limit: a failure from here on is taken for lack of it
 constexpr size_t kMaxMessageBytes = 128 << 10;  // of an error; NVRTC's logs are cut to half of it
+constexpr size_t kMaxReasonBytes = 300;         // of a process that cannot start
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
 // A graph whose partial sums meet in a second kernel has two images, which compile side by side:
@@ -129,6 +132,14 @@ void CompileScheduler::HandleReady(CompileProcess& process, const std::string& m
     process.Kill();
     return StartFailed(Nonsense("first message"), now);
   }
+  if (ready.has_failed()) {
+    process.end_expected = true;
+    process.Kill();
+    return StartFailed(
+        absl::UnavailableError(absl::StrCat("compile process ", process.pid(), ": ",
+                                            base::ToUtf8(ready.failed(), kMaxReasonBytes))),
+        now);
+  }
   start_failures_in_row_ = 0;
   process.ready = true;
   process.state = State::kIdle;
@@ -186,6 +197,8 @@ void CompileScheduler::HandleEnd(CompileProcess& process, const ExitStatus& exit
     if (process.end_expected) return;
     if (!process.ready) {
       counters_.last_end = what + " before it was ready";
+      if (exit.signal == SIGBUS || exit.signal == SIGSEGV)
+        counters_.last_end += ", as where a library that it loads, as NVRTC, is damaged";
       return StartFailed(absl::UnavailableError(counters_.last_end), now);
     }
     ++counters_.ended_idle;
@@ -238,7 +251,8 @@ void CompileScheduler::AdjustProcesses(absl::Duration now) {
     if (oldest == nullptr || CountFresh() >= unserved_) break;
     Retire(*oldest);
   }
-  if (CountAlive() == 0) FailQueue(start_failure_, now);
+  if (CountAlive() == 0 && !start_failure_.ok())
+    FailQueue(base::WithRetryHint(start_failure_, std::max(next_spawn_ - now, kFirstBackoff)), now);
 }
 
 bool CompileScheduler::Spawn(absl::Duration now) {

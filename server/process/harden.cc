@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/ascii.h"
@@ -15,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status_macros.h"
+#include "server/process/child_process.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FUSIOND_SHADOW_MEMORY 1
@@ -58,6 +61,10 @@ absl::Status Harden() {
   // After the change of credentials, which resets both.
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Failure("become undumpable");
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return Failure("set parent-death signal");
+  // A parent that died before that line sends no signal, but its end of our socket has hung up.
+  pollfd socket = {kChildSocket, 0, 0};
+  if (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0)
+    return absl::UnavailableError("the parent process has ended");
   return absl::OkStatus();
 }
 
@@ -92,7 +99,10 @@ bool MemoryLimitWorks() { return true; }
 absl::Status LimitMemory(const MemoryMeter& meter, uint64_t bytes) {
   const uint64_t now = meter.SizeBytes();
   if (now == 0) return absl::InternalError("limit memory: size of the process is unknown");
-  const struct rlimit limit = {now + bytes, now + bytes};
+  struct rlimit limit;
+  if (::getrlimit(RLIMIT_AS, &limit) != 0) return Failure("read the memory limit");
+  // What we were given may be less, and cannot be raised.
+  limit.rlim_cur = limit.rlim_max = std::min<rlim_t>(limit.rlim_max, now + bytes);
   if (::setrlimit(RLIMIT_AS, &limit) != 0) return Failure("limit memory");
   return absl::OkStatus();
 }

@@ -314,6 +314,19 @@ TEST_F(CompilePoolTest, ProcessesThatDoNotStartFailTheJobs) {
   }
 }
 
+TEST_F(CompilePoolTest, WhyNoProcessStartsIsSaidAndWhenTheNextDoes) {
+  const std::pair<std::string, std::string> rows[] = {
+      {"unfit", "limit memory: Operation not permitted"},
+      {"damaged", "(BUS) before it was ready, as where a library that it loads, as NVRTC, is"}};
+  for (const auto& [role, words] : rows) {
+    options_.spawn.arguments = {"--role=" + role};
+    Create();
+    const absl::Status status = Run("echo:x").status;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr(words)));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("try again in"));
+  }
+}
+
 TEST_F(CompilePoolTest, MissingProgramFailsTheJobs) {
   options_.spawn.program = "/nonexistent/fusiond";
   Create();

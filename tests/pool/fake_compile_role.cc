@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/framing.h"
 #include "server/pool/compile_pool.h"
 #include "server/pool/compile_role.h"
 #include "server/process/child_process.h"
@@ -102,8 +103,14 @@ int RunRole(const std::string& role) {
   }
   if (role == "supervisor") return RunDoomedSupervisor();
   if (role == "broken") return 5;  // ends before it is ready
-  if (role == "mute") Hang();      // never ready
-  if (role == "nonsense") {        // first message is none
+  if (role == "damaged") ::raise(SIGBUS);
+  if (role == "unfit") {
+    internal::v1::CompileReady ready;
+    ready.set_failed("limit memory: Operation not permitted");
+    return base::WriteFrame(kChildSocket, ready.SerializeAsString()).ok() ? (Hang(), 0) : 1;
+  }
+  if (role == "mute") Hang();  // never ready
+  if (role == "nonsense") {    // first message is none
     return ::write(kChildSocket, "\x02\0\0\0\xff\xff", 6) == 6 ? (Hang(), 0) : 1;
   }
   return 64;

@@ -20,6 +20,7 @@
 #include "server/process/child_process.h"
 #include "server/process/harden.h"
 #include "server/process/seccomp.h"
+#include "server/process/thread_room.h"
 #include "tests/support/status_matchers.h"
 
 namespace fusiond::server {
@@ -270,6 +271,61 @@ TEST(MemoryLimitTest, AllocationBeyondTheLimitFails) {
   int status = 0;
   ::waitpid(pid, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+// Exit code of a child that runs `body`.
+int InChild(const std::function<int()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// A service manager, or a shell's ulimit -v, may leave less than a compile may use.
+TEST(MemoryLimitTest, LowerLimitThatWasGivenStays) {
+  if (!MemoryLimitWorks()) GTEST_SKIP() << "this build reserves address space (sanitizer)";
+  EXPECT_EQ(InChild([] {
+              absl::StatusOr<MemoryMeter> meter = MemoryMeter::Open();
+              if (!meter.ok()) return 1;
+              const rlim_t given = meter->SizeBytes() + (32 << 20);
+              struct rlimit limit = {given, given};
+              if (::setrlimit(RLIMIT_AS, &limit) != 0 || !Harden().ok()) return 2;
+              if (!LimitMemory(*meter, 64 << 20).ok()) return 3;
+              ::getrlimit(RLIMIT_AS, &limit);
+              return limit.rlim_max == given ? 0 : 4;
+            }),
+            0);
+}
+
+TEST(HardenTest, ChildWhoseParentHasEndedIsToldSo) {
+  EXPECT_EQ(InChild([] {
+              int ends[2];
+              if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 1;
+              ::dup2(ends[0], 500);
+              ::close(ends[0]);
+              ::close(ends[1]);
+              ::dup2(500, kChildSocket);
+              return absl::IsUnavailable(Harden()) ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(ThreadRoomTest, MissingThreadsAreToldWithTheLimit) {
+  EXPECT_THAT(CheckRoomForThreads(8), testing::IsOk());
+  EXPECT_EQ(InChild([] {
+              const struct rlimit few = {4, 4};
+              // Root has no such limit.
+              if (::setrlimit(RLIMIT_NPROC, &few) != 0) return 1;
+              if (::geteuid() == 0 && ::setresuid(54321, 54321, 54321) != 0) return 2;
+              const absl::Status status = CheckRoomForThreads(8);
+              return absl::IsResourceExhausted(status) &&
+                             absl::StrContains(status.message(), "8 threads needed") &&
+                             absl::StrContains(status.message(), "the user may have 4 (ulimit -u)")
+                         ? 0
+                         : 3;
+            }),
+            0);
 }
 
 }  // namespace
