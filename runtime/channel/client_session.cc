@@ -112,9 +112,16 @@ absl::StatusOr<SupervisorClient> SupervisorClient::Greet(base::UniqueFd socket,
                                                          const ClientOptions& options,
                                                          std::string peer) {
   auto connection =
-      std::make_shared<ClientConnection>(std::move(socket), options.call_timeout, std::move(peer));
-  FUSIOND_ASSIGN_OR_RETURN(auto answer, CallFor<HelloReply>(*connection, MakeHello()));
-  const Negotiated negotiated{answer.reply.abi_minor, answer.reply.features};
+      std::make_shared<ClientConnection>(std::move(socket), options.call_timeout, peer);
+  const absl::StatusOr<Answer<HelloReply>> answer = CallFor<HelloReply>(*connection, MakeHello());
+  if (absl::IsUnavailable(answer.status())) {
+    return absl::UnavailableError(absl::StrCat(
+        peer,
+        " hangs up at once: it ends, or does not admit this user, or has as many connections "
+        "of this user as it takes; its log says which"));
+  }
+  FUSIOND_RETURN_IF_ERROR(answer.status());
+  const Negotiated negotiated{answer->reply.abi_minor, answer->reply.features};
   return SupervisorClient(std::move(connection), negotiated);
 }
 

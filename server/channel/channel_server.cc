@@ -93,7 +93,10 @@ void ChannelServer::Loop() {
       const uint64_t number = events[i].data.u64 >> 3;
       switch (static_cast<Kind>(events[i].data.u64 & 7)) {
         case kListener:
-          OnListener();
+          if (const absl::Status served = OnListener();
+              !served.ok() && !absl::IsUnavailable(served)) {
+            listener_.TellRefusal(served);
+          }
           break;
         case kWake:
           if (!OnWake()) return;
@@ -136,14 +139,18 @@ bool ChannelServer::OnWake() {
   return true;
 }
 
-void ChannelServer::OnListener() {
-  absl::StatusOr<channel::AcceptedConnection> accepted = listener_.listener().Accept();
-  if (!accepted.ok()) return;
-  absl::StatusOr<Identity> identity = admit_(accepted->peer);
-  if (!identity.ok()) return;  // closed unread: nothing of a stranger is parsed
-  const auto held = held_.find(identity->Name());
-  if (held != held_.end() && held->second.connections >= options_.connections_per_identity) return;
-  AddConnection(std::move(accepted->fd), *identity);
+// What is refused is closed unread: nothing of a stranger is parsed.
+absl::Status ChannelServer::OnListener() {
+  FUSIOND_ASSIGN_OR_RETURN(channel::AcceptedConnection accepted, listener_.listener().Accept());
+  FUSIOND_ASSIGN_OR_RETURN(const Identity identity, admit_(accepted.peer));
+  const auto held = held_.find(identity.Name());
+  if (held != held_.end() && held->second.connections >= options_.connections_per_identity) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("connections of ", identity.Name(), " that no worker has yet: limit is ",
+                     options_.connections_per_identity, ", are ", held->second.connections + 1));
+  }
+  AddConnection(std::move(accepted.fd), identity);
+  return absl::OkStatus();
 }
 
 void ChannelServer::AddConnection(base::UniqueFd fd, const Identity& identity) {

@@ -84,7 +84,7 @@ class ChannelServer {
   void Wake() const;
   void Loop();
   bool OnWake();  // false: stop
-  void OnListener();
+  absl::Status OnListener();
   void AddConnection(base::UniqueFd fd, const Identity& identity);
   void RemoveConnection(uint64_t number);
   // Closes connections that have not said HELLO in time. How long until the next must have, in the

@@ -16,12 +16,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "server/process/thread_room.h"
 
 namespace fusiond::server {
 namespace {
 
 constexpr uint64_t kListenerId = 0;
 constexpr uint64_t kWakeId = 1;
+// Of which gRPC starts some with its first server and one with each. It aborts where it cannot.
+constexpr int kThreadsOfGrpc = 16;
 constexpr char kServiceName[] = "fusiond.v1.Fusiond";
 
 absl::Status Watch(int epoll, int fd, uint32_t events, uint64_t id) {
@@ -90,7 +93,9 @@ void ControlServer::AcceptLoop() {
         if (!OnWake()) return;
       } else if (id == kListenerId) {
         absl::StatusOr<channel::AcceptedConnection> accepted = listener_.listener().Accept();
-        if (accepted.ok()) Adopt(*std::move(accepted));
+        const absl::Status adopted =
+            accepted.ok() ? Adopt(*std::move(accepted)) : accepted.status();
+        if (!adopted.ok() && !absl::IsUnavailable(adopted)) listener_.TellRefusal(adopted);
       } else {
         OnHangUp(id);
       }
@@ -134,6 +139,10 @@ absl::StatusOr<ControlServer::PerIdentity*> ControlServer::ServerFor(const Ident
     return absl::ResourceExhaustedError(absl::StrCat(
         "identities: limit is ", options_.max_identities, ", are ", servers_.size() + 1));
   }
+  if (absl::Status room = CheckRoomForThreads(kThreadsOfGrpc); !room.ok()) {
+    servers_.erase(identity.Name());
+    return room;
+  }
   auto per = std::make_unique<PerIdentity>();
   per->service = std::make_unique<FusiondService>(parts_, identity);
   grpc::ResourceQuota quota(identity.Name());
@@ -158,20 +167,25 @@ absl::StatusOr<ControlServer::PerIdentity*> ControlServer::ServerFor(const Ident
   return slot.get();
 }
 
-void ControlServer::Adopt(channel::AcceptedConnection connection) {
-  absl::StatusOr<Identity> identity = admit_(connection.peer);
-  if (!identity.ok()) return;  // closed unread: nothing of a stranger is parsed
+// What is refused is closed unread: nothing of a stranger is parsed.
+absl::Status ControlServer::Adopt(channel::AcceptedConnection connection) {
+  FUSIOND_ASSIGN_OR_RETURN(const Identity identity, admit_(connection.peer));
   base::UniqueFd duplicate(::fcntl(connection.fd.get(), F_DUPFD_CLOEXEC, 3));
-  if (!duplicate.valid()) return;
+  if (!duplicate.valid()) return base::ErrnoStatus(errno, "duplicate it");
   base::MutexLock lock(&mutex_);
-  if (draining_) return;
-  absl::StatusOr<PerIdentity*> server = ServerFor(*identity);
-  if (!server.ok() || (*server)->connections >= options_.connections_per_identity) return;
+  if (draining_) return absl::UnavailableError("the daemon is draining");
+  FUSIOND_ASSIGN_OR_RETURN(PerIdentity * server, ServerFor(identity));
+  if (server->connections >= options_.connections_per_identity) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("connections of ", identity.Name(), ": limit is ",
+                     options_.connections_per_identity, ", are ", server->connections + 1));
+  }
   const uint64_t id = next_watched_++;
-  if (!Watch(epoll_.get(), duplicate.get(), EPOLLRDHUP, id).ok()) return;
-  ++(*server)->connections;
-  watched_.emplace(id, Watched{std::move(duplicate), identity->Name()});
-  grpc::AddInsecureChannelFromFd((*server)->server.get(), connection.fd.release());
+  FUSIOND_RETURN_IF_ERROR(Watch(epoll_.get(), duplicate.get(), EPOLLRDHUP, id));
+  ++server->connections;
+  watched_.emplace(id, Watched{std::move(duplicate), identity.Name()});
+  grpc::AddInsecureChannelFromFd(server->server.get(), connection.fd.release());
+  return absl::OkStatus();
 }
 
 void ControlServer::SetHealth(bool serving) {

@@ -67,7 +67,7 @@ class ControlServer {
   void AcceptLoop();
   bool OnWake() ABSL_LOCKS_EXCLUDED(mutex_);  // false: stop
   void OnHangUp(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Adopt(channel::AcceptedConnection connection) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Adopt(channel::AcceptedConnection connection) ABSL_LOCKS_EXCLUDED(mutex_);
   void SetHealth(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<PerIdentity*> ServerFor(const Identity& identity)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,8 +1,14 @@
 #include "server/service/kept_listener.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/clock.h"
 
 namespace fusiond::server {
+namespace {
+
+constexpr absl::Duration kBetweenRefusals = absl::Seconds(10);
+
+}  // namespace
 
 void KeptListener::Keep(absl::FunctionRef<void(int fd)> unwatch,
                         absl::FunctionRef<absl::Status(int fd)> watch) {
@@ -28,6 +34,14 @@ void KeptListener::Keep(absl::FunctionRef<void(int fd)> unwatch,
   }
   if (begins) log_("error", problem);
   if (ends) log_("info", absl::StrCat(listener_.path(), " leads here again"));
+}
+
+void KeptListener::TellRefusal(const absl::Status& why) {
+  const absl::Duration now = base::Clock::System().Now();
+  if (now < next_told_) return;
+  next_told_ = now + kBetweenRefusals;
+  log_("warning",
+       absl::StrCat("a connection to ", listener_.path(), " is closed: ", why.message()));
 }
 
 std::string KeptListener::problem() const {

@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "runtime/base/mutex.h"
 #include "runtime/channel/socket.h"
 
@@ -31,12 +32,17 @@ class KeptListener {
   void Keep(absl::FunctionRef<void(int fd)> unwatch, absl::FunctionRef<absl::Status(int fd)> watch)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // A connection was closed unserved. Whoever connects can do so in a loop: one of ten seconds is
+  // logged.
+  void TellRefusal(const absl::Status& why);
+
   // Why nobody reaches us by the path now; empty when all is well.
   std::string problem() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   channel::UnixListener listener_;
   const Log log_;
+  absl::Duration next_told_;  // refusal
   mutable base::Mutex mutex_;
   std::string problem_ ABSL_GUARDED_BY(mutex_);
 };

@@ -6,9 +6,12 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cc/paths.h"
 #include "runtime/base/file.h"
+#include "runtime/channel/client_session.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
 
@@ -86,6 +89,25 @@ TEST(LimitsTest, LimitOfAFileIsAFullDiskF19) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("File too large; this process may write 32768 bytes")));
   EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+}
+
+TEST(LimitsTest, ChannelThatIsFullSaysSo) {
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  std::vector<channel::SupervisorClient> clients;
+  for (int i = 0; i < 256; ++i) {
+    auto connected = channel::SupervisorClient::Connect(client::ChannelSocket(daemon.sockets()));
+    ASSERT_THAT(connected, IsOk());
+    clients.push_back(*std::move(connected));
+  }
+  EXPECT_THAT(
+      client->OpenDevice("cpu", absl::ZeroDuration()),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("hangs up at once: it ends, or does not admit this user, or has")));
+  daemon.WaitForLog("that no worker has yet: limit is 256, are 257");
+  clients.clear();
+  EXPECT_THAT(client->OpenDevice("cpu", absl::Minutes(1)), IsOk());
 }
 
 }  // namespace

@@ -10,11 +10,13 @@
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "compiler/import/graph_proto.h"
 #include "proto/fusiond/v1/service.grpc.pb.h"
+#include "runtime/base/mutex.h"
 #include "tests/server/fake_runner.h"
 #include "tests/support/bad_graphs.h"
 #include "tests/support/status_matchers.h"
@@ -284,6 +286,32 @@ TEST_F(ControlServerTest, HangUpsAreCounted) {
   }
   while (server_->connections() > 0) std::this_thread::yield();
   EXPECT_TRUE(server_->Responds(absl::InfiniteDuration()));
+}
+
+class CrowdedControlServerTest : public ControlServerTest {
+ protected:
+  CrowdedControlServerTest() {
+    options_.connections_per_identity = 1;
+    options_.log = [this](const std::string&, const std::string& line) {
+      const base::MutexLock lock(&mutex_);
+      log_.push_back(line);
+    };
+  }
+  std::vector<std::string> log() {
+    const base::MutexLock lock(&mutex_);
+    return log_;
+  }
+
+  base::Mutex mutex_;
+  std::vector<std::string> log_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(CrowdedControlServerTest, RefusedConnectionsAreLoggedOnceInAWhile) {
+  std::unique_ptr<v1::Fusiond::Stub> first = Connect();
+  ASSERT_TRUE(GetStatus(*first).ok());
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(GetStatus(*Connect()).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(log(), ::testing::ElementsAre(HasSubstr("limit is 1, are 2")));
 }
 
 }  // namespace
