@@ -1,13 +1,14 @@
 #include "compiler/options.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace fusiond::compiler {
 namespace {
 
 absl::Status BadValue(const std::string& name, const std::string& value, const char* allowed) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("option ", name, ": '", value, "' is none of ", allowed));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "option ", name, ": '", absl::CHexEscape(value.substr(0, 64)), "' is none of ", allowed));
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ absl::StatusOr<Options> OptionsFromMap(const std::map<std::string, std::string>&
       options.precision = value == "double" ? Precision::kDouble : Precision::kNative;
     } else {
       return absl::InvalidArgumentError(
-          absl::StrCat("option '", name, "' is unknown; known: excess_precision, math, precision"));
+          absl::StrCat("option '", absl::CHexEscape(name.substr(0, 64)),
+                       "' is unknown; known: excess_precision, math, precision"));
     }
   }
   return options;

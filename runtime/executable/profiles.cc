@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -106,7 +107,7 @@ absl::StatusOr<DeviceInfo> ProfileByName(absl::string_view name) {
     if (info.profile == name) return info;
   }
   return absl::NotFoundError(absl::StrCat(
-      "device profile '", name, "' is unknown; known: ",
+      "device profile '", absl::CHexEscape(name.substr(0, 64)), "' is unknown; known: ",
       absl::StrJoin(Profiles(), ", ",
                     [](std::string* out, const DeviceInfo& info) { out->append(info.profile); })));
 }

@@ -18,8 +18,9 @@ constexpr size_t kMaxNeighbours = 16;
 absl::Status CheckHexPrefix(absl::string_view prefix) {
   auto is_digit = [](char c) { return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f'); };
   if (prefix.size() > 64 || !std::all_of(prefix.begin(), prefix.end(), is_digit)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a key's prefix is at most 64 lower-case hex digits, not '", absl::CEscape(prefix), "'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a key's prefix is at most 64 lower-case hex digits, not '",
+                     absl::CEscape(prefix.substr(0, 64)), "'"));
   }
   return absl::OkStatus();
 }

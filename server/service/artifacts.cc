@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/mutex.h"
@@ -147,8 +148,9 @@ absl::StatusOr<std::vector<std::string>> CheckArtifactKinds(
   std::vector<std::string> kinds(request.kinds().begin(), request.kinds().end());
   for (const std::string& kind : kinds) {
     if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("kinds: '", kind, "' is none of ", absl::StrJoin(kKinds, ", ")));
+      return absl::InvalidArgumentError(absl::StrCat("kinds: '",
+                                                     absl::CHexEscape(kind.substr(0, 64)),
+                                                     "' is none of ", absl::StrJoin(kKinds, ", ")));
     }
   }
   if (kinds.empty()) kinds.assign(std::begin(kKinds), std::end(kKinds));

@@ -154,6 +154,18 @@ const BadCall kBadCalls[] = {
      [](Stub& c) { return With(c, [](auto& r) { r.set_target("GPU-x"); }); }},
     {"TargetUuidWithControls", absl::StatusCode::kNotFound, "no device GPU-\\n\\033[2J here",
      [](Stub& c) { return With(c, [](auto& r) { r.set_target("GPU-\n\033[2J"); }); }},
+    {"TargetWithControls", absl::StatusCode::kNotFound, "device profile 'a\\nb' is unknown",
+     [](Stub& c) { return With(c, [](auto& r) { r.set_target("a\nb"); }); }},
+    {"LongTarget", absl::StatusCode::kNotFound, "tt' is unknown; known: ",
+     [](Stub& c) { return With(c, [](auto& r) { r.set_target(std::string(1 << 20, 't')); }); }},
+    {"LongOption", absl::StatusCode::kInvalidArgument, "vv' is none of strict, default, fast",
+     [](Stub& c) {
+       return With(c, [](auto& r) { (*r.mutable_options())["math"] = std::string(1 << 20, 'v'); });
+     }},
+    {"LongOptionName", absl::StatusCode::kInvalidArgument, "nn' is unknown; known: ",
+     [](Stub& c) {
+       return With(c, [](auto& r) { (*r.mutable_options())[std::string(1 << 20, 'n')] = "1"; });
+     }},
     {"Option", absl::StatusCode::kInvalidArgument, "speed",
      [](Stub& c) { return With(c, [](auto& r) { (*r.mutable_options())["speed"] = "max"; }); }},
     {"Layouts", absl::StatusCode::kInvalidArgument, "2 layouts expected (or none), given 1",
@@ -213,6 +225,13 @@ const BadCall kBadCalls[] = {
        while (events->Read(&event)) {
        }
        return client::FromGrpc(events->Finish());
+     }},
+    {"LongArtifactKind", absl::StatusCode::kInvalidArgument, "kk' is none of",
+     [](Stub& c) {
+       v1::GetArtifactsRequest request;
+       *request.mutable_request() = Add();
+       request.add_kinds(std::string(1 << 20, 'k'));
+       return Call(c, &Stub::GetArtifacts, request);
      }},
     {"ArtifactKind", absl::StatusCode::kInvalidArgument, "'assembler' is none of",
      [](Stub& c) {
