@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/file.h"
+#include "runtime/base/load_error.h"
 
 namespace fusiond::nvrtc {
 namespace {
@@ -45,11 +46,6 @@ std::vector<std::string> InstalledCudaFolders() {
   return versions;
 }
 
-std::string LoaderError() {
-  const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): per thread in glibc
-  return text == nullptr ? "unknown reason" : text;
-}
-
 // The file a handle was loaded from.
 std::string PathOf(void* handle) {
   link_map* map = nullptr;
@@ -63,7 +59,7 @@ std::string PathOf(void* handle) {
 bool TryOpen(const std::string& name, OpenLibrary* library, std::vector<std::string>* reasons) {
   void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    reasons->push_back(LoaderError());
+    reasons->push_back(base::LoadError(name));
     return false;
   }
   *library = {handle, PathOf(handle)};

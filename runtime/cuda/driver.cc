@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/load_error.h"
 #include "runtime/base/status_numbers.h"
 
 namespace fusiond::cuda {
@@ -54,7 +55,8 @@ absl::Status LoadSymbols(void* library, Driver& driver) {
 absl::StatusOr<const Driver*> Driver::Open(const std::string& path) {
   const std::string name = path.empty() ? "libcuda.so.1" : path;
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return absl::NotFoundError(absl::StrCat("CUDA driver: ", dlerror()));
+  if (library == nullptr)
+    return absl::NotFoundError(absl::StrCat("CUDA driver: ", base::LoadError(name)));
   auto* driver = new Driver;
   driver->path = name;
   absl::Status status = LoadSymbols(library, *driver);

@@ -1,14 +1,17 @@
 #include "compiler/nvrtc/locate.h"
 
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
 
 namespace fusiond::nvrtc {
 namespace {
@@ -52,6 +55,28 @@ TEST(NvrtcLocateTest, FileThatOthersMayReplaceIsRefused) {
   ASSERT_THAT(base::WriteFileAtomically(path, "x"), IsOk());
   EXPECT_THAT(CheckRootOwned(path), StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_THAT(CheckRootOwned("/nonexistent/x"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+// glibc: "No such file or directory".
+TEST(NvrtcLocateTest, LibraryForAnotherArchitectureIsSaidToBeThat) {
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_DYN;
+  header.e_machine = EM_S390;
+  header.e_version = EV_CURRENT;
+  header.e_ehsize = sizeof(header);
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  const fusiond::testing::TempFolder folder;
+  const std::string path = folder.path() + "/libnvrtc.so.13";
+  ASSERT_THAT(
+      base::WriteFileAtomically(path, {reinterpret_cast<const char*>(&header), sizeof(header)}),
+      IsOk());
+  EXPECT_THAT(OpenNvrtc({.explicit_path = path}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr(path + ": is there, but for another architecture")));
 }
 
 }  // namespace
