@@ -152,19 +152,20 @@ int RunWorkerRole(const std::string& device, const std::string& driver) {
   ::_exit(kDaemonOk);
 }
 
-int ExitFor(const absl::Status& status) {
-  if (absl::IsAlreadyExists(status)) return kDaemonAddressInUse;
-  if (absl::IsAborted(status)) return kDaemonStateInUse;
-  return kDaemonFailed;
+// Says why there is no start. Returns the exit code.
+int FailToStart(const absl::Status& status) {
+  const bool listens = absl::IsAlreadyExists(status), locked = absl::IsAborted(status);
+  Log("error", absl::StrCat(Text(status),
+                            listens  ? "; stop that process, or name another folder by --sockets"
+                            : locked ? "; stop that process, or name another folder by --state"
+                                     : ""));
+  return listens ? kDaemonAddressInUse : locked ? kDaemonStateInUse : kDaemonFailed;
 }
 
 int RunSupervisor(const DaemonOptions& options) {
   const std::string notify_socket = Environment("NOTIFY_SOCKET");
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options, Log);
-  if (!daemon.ok()) {
-    Log("error", Text(daemon.status()));
-    return ExitFor(daemon.status());
-  }
+  if (!daemon.ok()) return FailToStart(daemon.status());
   running_daemon = daemon->get();
   struct sigaction action = {};
   action.sa_handler = [](int signal) {
@@ -204,8 +205,8 @@ Flags Defaults() {
 
 int Main(int argc, char** argv) {
   base::HoldStandardStreams(argv);
-  // Errors of the write instead.
-  for (int at_a_write : {SIGPIPE, SIGXFSZ}) signal(at_a_write, SIG_IGN);
+  // Errors of the write instead; and until there is something to reload.
+  for (int ignored : {SIGPIPE, SIGXFSZ, SIGHUP}) signal(ignored, SIG_IGN);
 #ifdef NDEBUG
   // A packaged Abseil may be built without NDEBUG: it then keeps a graph of all lock orders, under
   // one lock of the process, at every lock of ours and of gRPC's.

@@ -44,6 +44,7 @@ TEST(LifecycleTest, LiveSocketIsNotStolenF52) {
   std::unique_ptr<client::Client> client = daemon.Connect();
   const auto second = RunProgram({DaemonProgram(), "--sockets", daemon.sockets(), "--memory-only"});
   EXPECT_EQ(second.code, kAddressInUse) << second.output;
+  EXPECT_THAT(second.output, HasSubstr("; stop that process, or name another folder by --sockets"));
   EXPECT_THAT(client->Compile(AddGraph(), "cpu"), IsOk());
   EXPECT_THAT(daemon.Connect()->GetStatus(), IsOk());
 }
@@ -55,6 +56,7 @@ TEST(LifecycleTest, StateInUseIsRefusedF20) {
       {DaemonProgram(), "--sockets", daemon.folder() + "/other", "--state", daemon.state()});
   EXPECT_EQ(second.code, kStateInUse);
   EXPECT_THAT(second.output, HasSubstr(absl::StrCat(daemon.pid())));  // who holds it
+  EXPECT_THAT(second.output, HasSubstr("; stop that process, or name another folder by --state"));
   EXPECT_THAT(daemon.Connect()->Compile(AddGraph(), "cpu"), IsOk());
 }
 

@@ -110,5 +110,19 @@ TEST(LimitsTest, ChannelThatIsFullSaysSo) {
   EXPECT_THAT(client->OpenDevice("cpu", absl::Minutes(1)), IsOk());
 }
 
+// A reload may be asked for before there is anything to reload.
+TEST(LimitsTest, HangUpWhileItStartsEndsNothing) {
+  TestDaemon daemon;
+  const std::string config = daemon.folder() + "/config";
+  ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
+  daemon.Start({.arguments = {"--config", config}, .environment = {}, .listen_fds = {}});
+  base::UniqueFd writer(::open(config.c_str(), O_WRONLY | O_CLOEXEC));  // waits for its reader
+  daemon.Signal(SIGHUP);
+  ASSERT_THAT(base::WriteAll(writer.get(), "drain=1\n"), IsOk());
+  writer.reset();
+  daemon.WaitForLog("serving at ");
+  EXPECT_EQ(daemon.Stop(SIGTERM), 0);
+}
+
 }  // namespace
 }  // namespace fusiond
