@@ -65,9 +65,10 @@ absl::StatusOr<Element> ParseElement(base::DType dtype, const std::string& text)
     good = absl::SimpleAtoi(text, &element.integer) &&
            (dtype == base::DType::kInt || element.integer == static_cast<int32_t>(element.integer));
   } else {
-    // As for constants of a graph: rounded, but not out of the dtype's range.
+    // As for constants of a graph: rounded, but not out of the dtype's range; inf has no digits.
     good = absl::SimpleAtod(text, &element.number) &&
-           (!std::isfinite(element.number) || std::isfinite(base::RoundTo(dtype, element.number)));
+           (std::isfinite(base::RoundTo(dtype, element.number)) ||
+            text.find_first_of("0123456789") == std::string::npos);
   }
   if (good) return element;
   return absl::InvalidArgumentError(

@@ -173,6 +173,7 @@ TEST(CliInputsTest, WhatDoesNotFitIsWrongUsageAndNamed) {
       {"9=1", "there is no input 9, the graph has 5"},
       {"0=one", "input 0 is f32[2,3]: 'one' is no f32"},
       {"0=1e39", "'1e39' is no f32"},
+      {"0=1e999", "'1e999' is no f32"},
       {"1=70000", "input 1 is f16: '70000' is no f16"},
       {"2=2147483648", "'2147483648' is no i32"},
       {"2=1.5", "'1.5' is no i32"},
