@@ -298,9 +298,14 @@ std::string RowText::Offset(const Access& access) const {
   Strides columns = access.strides;
   std::fill(columns.begin(), columns.begin() + first_column_, 0);
   const bool one_dim = region_.dims.size() - first_column_ == 1;
-  std::string offset = OffsetText(
-      columns, [&](size_t d) { return one_dim ? std::string("j") : absl::StrCat("c", d); },
-      schedule_.wide_index);
+  // Shifted rows begin at columns below 0, where an unsigned stride would wrap.
+  const bool below_zero = shifted_ && inner_ >= 0 && columns[inner_] > 1;
+  std::string offset =
+      below_zero ? absl::StrCat("j * ", columns[inner_], schedule_.wide_index ? "ll" : "")
+                 : OffsetText(
+                       columns,
+                       [&](size_t d) { return one_dim ? std::string("j") : absl::StrCat("c", d); },
+                       schedule_.wide_index);
   const std::string base = Base(access);
   if (base.empty()) return offset;
   return offset == "0" ? base : absl::StrCat(base, " + ", offset);

@@ -113,6 +113,22 @@ output %v
               IsOk());
 }
 
+// Vectors of shifted rows begin below column 0, at no multiple of a weight's stride in memory.
+TEST(RowPersistentTextTest, ShiftedRowsMeetStridedColumns) {
+  PlanRunOptions options;
+  options.strides = {{37, 1}, {3}};
+  EXPECT_THAT(RunPlan(R"(fir 1
+%x = input : f32[6,37]
+%w = input {contiguity=[f]} : f32[37]
+%m = max %x {dims=[1], keepdim=true}
+%d = sub %x, %m
+%y = mul %d, %w
+output %y
+)",
+                      options),
+              IsOk());
+}
+
 TEST(RowPersistentTextTest, FusedAddInPlace) {
   EXPECT_THAT(RunPlan(R"(fir 1
 %x = input : bf16[6,512]
