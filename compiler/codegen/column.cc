@@ -99,8 +99,15 @@ class Column {
 
   void WriteCompute(uint32_t i) {
     const Instr& instr = region_.instrs[i];
+    const auto coordinate = [&](size_t d) {
+      const bool runs = static_cast<int>(d) == inner_ && d >= first_column_ && !by_column_;
+      return absl::StrCat(runs ? "(" : "", "c", d, runs ? " + e)" : "");
+    };
     out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
-              Compute(instr, [&](uint32_t operand) { return Value(operand); }), ";");
+              ComputedText(
+                  region_, instr, [&](uint32_t operand) { return Value(operand); }, coordinate,
+                  schedule_.wide_index),
+              ";");
   }
 
   void TakeParameters(const Formula& rows) {
@@ -124,7 +131,7 @@ class Column {
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
       const Instr& instr = region_.instrs[i];
       if (instr.dims != 0 || instr.late || (Split() && !in_loop_[i])) continue;
-      if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
+      if (schedule::IsComputed(instr)) WriteCompute(i);
       if (instr.kind == Instr::Kind::kLoad) WriteOneLoad(i, "0");
     }
   }
@@ -286,11 +293,12 @@ class Column {
     out_.Unrolled("u", schedule_.unroll);
     out_.Line("const ", Index(), " row = first + u * ", RowThreads(), ";");
     out_.Open("if (row < ", End(), ")");
+    if (schedule::TakesCoordinates(region_)) WriteCoordinates("row", 0, first_column_, ~0u);
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
       const Instr& instr = region_.instrs[i];
       if (!UsedInLoop(instr) || instr.dims == 0) continue;
       if (LoadedInLoop(instr)) WriteConversion(i, absl::StrCat("m", i, "[u]"));
-      if (instr.kind == Instr::Kind::kCompute && ScopeOf(instr) != Scope::kElement) WriteCompute(i);
+      if (schedule::IsComputed(instr) && ScopeOf(instr) != Scope::kElement) WriteCompute(i);
     }
     WriteElements();
     WriteStores();
@@ -311,7 +319,7 @@ class Column {
     out_.Unrolled("e", schedule_.vector);
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
       const Instr& instr = region_.instrs[i];
-      if (UsedInLoop(instr) && instr.kind == Instr::Kind::kCompute && instr.dims != 0 &&
+      if (UsedInLoop(instr) && schedule::IsComputed(instr) && instr.dims != 0 &&
           ScopeOf(instr) == Scope::kElement)
         WriteCompute(i);
     }
@@ -339,7 +347,7 @@ class Column {
     bool any = false;
     for (const Store& store : region_.stores) any |= !region_.instrs[store.value].late;
     if (!any) return;
-    WriteCoordinates("row", 0, first_column_, ~0u);
+    if (!schedule::TakesCoordinates(region_)) WriteCoordinates("row", 0, first_column_, ~0u);
     for (size_t k = 0; k < region_.stores.size(); ++k) {
       const Store& store = region_.stores[k];
       if (region_.instrs[store.value].late) continue;
@@ -412,7 +420,7 @@ class Column {
       const Instr& instr = region_.instrs[i];
       if (!needed[i] || (instr.dims == 0 && !instr.late)) continue;
       if (instr.kind == Instr::Kind::kLoad) WriteOneLoad(i, Offset(instr.access));
-      if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
+      if (schedule::IsComputed(instr)) WriteCompute(i);
     }
     for (const Store& store : region_.stores) {
       if (!region_.instrs[store.value].late) continue;

@@ -28,6 +28,20 @@ std::string Compute(const Instr& instr, OperandText operand) {
   return absl::StrCat(text, ")");
 }
 
+std::string ComputedText(const Region& region, const Instr& instr, OperandText operand,
+                         CoordinateText coordinate, bool wide) {
+  if (instr.kind == Instr::Kind::kCompute) return Compute(instr, operand);
+  const char* type = RegisterType(instr.dtype);
+  const std::string linear = OffsetText(instr.access.strides, coordinate, wide);
+  if (instr.kind == Instr::Kind::kIndex) return absl::StrCat("(", type, ")(", linear, ")");
+  const std::string further = operand(instr.operands[0]);
+  const std::string offset = linear == "0" ? further : absl::StrCat(linear, " + ", further);
+  const std::string value =
+      absl::StrCat("fd_cast<", type, ">(", LoadText(region, instr.access, {}, 1, offset), "[0])");
+  if (instr.operands.size() == 1) return value;
+  return absl::StrCat("(", operand(instr.operands[1]), " ? ", value, " : (", type, ")0)");
+}
+
 const char* Reducer(ir::Op op) {
   switch (op) {
     case ir::Op::kSum:
@@ -84,6 +98,97 @@ VectorAccess PlanDense(const Region& region, const Access& access, int vector) {
   return plan;
 }
 
+namespace {
+
+// A power of two that divides an integer value at every point. Looks no deeper than offsets have
+// terms.
+int64_t Divisor(const Region& region, uint32_t i, int depth = 6) {
+  constexpr int64_t kMost = 16;  // elements of the widest vector
+  if (depth == 0) return 1;
+  const auto of = [](int64_t number) {
+    int64_t divisor = 1;
+    while (divisor < kMost && number % (2 * divisor) == 0) divisor *= 2;
+    return divisor;
+  };
+  const Instr& instr = region.instrs[i];
+  int64_t divisor = 1;
+  if (instr.kind == Instr::Kind::kConstant) {
+    const int64_t* number = std::get_if<int64_t>(&instr.number);
+    divisor = number == nullptr ? 1 : of(*number);
+  } else if (instr.kind == Instr::Kind::kIndex) {
+    divisor = kMost;
+    for (const int64_t stride : instr.access.strides) divisor = std::min(divisor, of(stride));
+  } else if (instr.kind == Instr::Kind::kCompute &&
+             (instr.op == ir::Op::kAdd || instr.op == ir::Op::kMul)) {
+    const int64_t a = Divisor(region, instr.operands[0], depth - 1);
+    const int64_t b = Divisor(region, instr.operands[1], depth - 1);
+    divisor = instr.op == ir::Op::kAdd ? std::min(a, b) : std::min(a * b, kMost);
+  }
+  return divisor;
+}
+
+bool Varies(const Instr& instr, int inner) { return ((instr.dims >> inner) & 1) != 0; }
+
+// Whether an index counts the elements of a step one by one, from a multiple of `vector` on.
+bool CountsElements(const Region& region, uint32_t i, int inner, int vector) {
+  const Instr& instr = region.instrs[i];
+  if (instr.kind == Instr::Kind::kIndex) {
+    bool counts = instr.access.strides[inner] == 1;
+    for (size_t d = 0; d < instr.access.strides.size(); ++d)
+      counts &= static_cast<int>(d) == inner || instr.access.strides[d] % vector == 0;
+    return counts;
+  }
+  return instr.kind == Instr::Kind::kCompute && instr.op == ir::Op::kAdd &&
+         region.instrs[instr.operands[0]].kind == Instr::Kind::kIndex &&
+         CountsElements(region, instr.operands[0], inner, vector) &&
+         !Varies(region.instrs[instr.operands[1]], inner) &&
+         Divisor(region, instr.operands[1]) % vector == 0;
+}
+
+// Whether a condition is the same for all elements of a step. No deeper than guards are.
+bool IsUniform(const Region& region, uint32_t i, int inner, int vector, int depth = 6) {
+  const Instr& instr = region.instrs[i];
+  if (!Varies(instr, inner)) return true;
+  if (depth == 0 || instr.kind != Instr::Kind::kCompute) return false;
+  if (instr.op == ir::Op::kLogicalAnd) {
+    return IsUniform(region, instr.operands[0], inner, vector, depth - 1) &&
+           IsUniform(region, instr.operands[1], inner, vector, depth - 1);
+  }
+  return (instr.op == ir::Op::kGe || instr.op == ir::Op::kLt) &&
+         CountsElements(region, instr.operands[0], inner, vector) &&
+         !Varies(region.instrs[instr.operands[1]], inner) &&
+         Divisor(region, instr.operands[1]) % vector == 0;
+}
+
+// A uniform condition at the first element of a step.
+std::string UniformText(const Region& region, uint32_t i, int inner, OperandText operand,
+                        CoordinateText coordinate, bool wide) {
+  const Instr& instr = region.instrs[i];
+  if (!Varies(instr, inner)) return operand(i);
+  return ComputedText(
+      region, instr,
+      [&](uint32_t o) { return UniformText(region, o, inner, operand, coordinate, wide); },
+      coordinate, wide);
+}
+
+}  // namespace
+
+bool IsVectorFetch(const Region& region, const Instr& instr, int inner, int vector) {
+  return instr.kind == Instr::Kind::kFetch && inner >= 0 && instr.access.strides[inner] == 1 &&
+         !Varies(region.instrs[instr.operands[0]], inner) &&
+         (instr.operands.size() == 1 || IsUniform(region, instr.operands[1], inner, vector));
+}
+
+VectorAccess PlanFetch(const Region& region, const Instr& instr, int inner, int vector) {
+  VectorAccess plan = PlanAccess(region, instr.access, inner, vector);
+  const int64_t size = ir::ByteSize(region.tensors[instr.access.tensor].dtype);
+  const int64_t further = Divisor(region, instr.operands[0]);
+  while (plan.piece > 1 && further * size % std::min<int64_t>(16, plan.piece * size) != 0)
+    plan.piece /= 2;
+  plan.alignment = std::min<int64_t>(16, plan.piece * size);
+  return plan;
+}
+
 std::vector<int64_t> NaturalAlignment(const Region& region) {
   std::vector<int64_t> alignment;
   for (const Tensor& tensor : region.tensors) alignment.push_back(ir::ByteSize(tensor.dtype));
@@ -123,6 +228,26 @@ std::string LoadText(const Region& region, const Access& access, const VectorAcc
   return absl::StrCat(load, "_pieces<", type, ", ", vector, ", ", plan.piece, ">(", address, ")");
 }
 
+void WriteVectorFetch(const Region& region, uint32_t i, const VectorAccess& plan, int inner,
+                      int vector, OperandText operand, CoordinateText coordinate, bool wide,
+                      TextBuilder& out) {
+  const Instr& instr = region.instrs[i];
+  const std::string offset = absl::StrCat(OffsetText(instr.access.strides, coordinate, wide), " + ",
+                                          operand(instr.operands[0]));
+  const std::string load = LoadText(region, instr.access, plan, vector, offset);
+  const std::string vector_of = absl::StrCat(
+      "fd_vec<", MemoryType(region.tensors[instr.access.tensor].dtype), ", ", vector, ">");
+  out.Line(vector_of, " m", i, " = {};");
+  std::string condition;
+  if (instr.operands.size() == 2) {
+    condition = absl::StrCat(
+        "if (", UniformText(region, instr.operands[1], inner, operand, coordinate, wide), ") ");
+  }
+  out.Line(condition, "m", i, " = ", load, ";");
+  const char* type = RegisterType(instr.dtype);
+  out.Line("const fd_vec<", type, ", ", vector, "> x", i, " = fd_cast<", type, ">(m", i, ");");
+}
+
 std::string StoreText(const Region& region, const Access& access, const VectorAccess& plan,
                       int vector, absl::string_view offset, absl::string_view value) {
   const char* type = MemoryType(region.tensors[access.tensor].dtype);
@@ -142,8 +267,7 @@ std::string StoreText(const Region& region, const Access& access, const VectorAc
                       cast, ");");
 }
 
-std::string OffsetText(const schedule::Strides& strides,
-                       absl::FunctionRef<std::string(size_t dim)> coordinate, bool wide) {
+std::string OffsetText(const schedule::Strides& strides, CoordinateText coordinate, bool wide) {
   std::string text;
   for (size_t d = 0; d < strides.size(); ++d) {
     if (strides[d] == 0) continue;

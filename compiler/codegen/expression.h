@@ -9,14 +9,19 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "compiler/codegen/text_builder.h"
 #include "compiler/schedule/region.h"
 
 namespace fusiond::codegen {
 
 using OperandText = absl::FunctionRef<std::string(uint32_t instr)>;
+using CoordinateText = absl::FunctionRef<std::string(size_t dim)>;
 
 // Of a kCompute instr: "fd_mul(v1, x2[e])".
 std::string Compute(const schedule::Instr& instr, OperandText operand);
+// Of any instr that IsComputed; `coordinate` gives the place along a dim where that varies.
+std::string ComputedText(const schedule::Region& region, const schedule::Instr& instr,
+                         OperandText operand, CoordinateText coordinate, bool wide);
 // The operator of a reduction in compiler/device/reduce.cuh: "fd_sum".
 const char* Reducer(ir::Op op);
 // The state of an online reduction in compiler/device/online.cuh: "fd_welford".
@@ -42,6 +47,14 @@ VectorAccess PlanAccess(const schedule::Region& region, const schedule::Access& 
 // dense.
 VectorAccess PlanDense(const schedule::Region& region, const schedule::Access& access, int vector);
 
+// Whether a fetch takes the elements of a step along dim `inner` at once: side by side, at one
+// offset, under a guard that is one for all of them. Requires: as PlanAccess.
+bool IsVectorFetch(const schedule::Region& region, const schedule::Instr& instr, int inner,
+                   int vector);
+// How those lie in memory. Requires: as PlanAccess.
+VectorAccess PlanFetch(const schedule::Region& region, const schedule::Instr& instr, int inner,
+                       int vector);
+
 // By tensor: the size of its elements.
 std::vector<int64_t> NaturalAlignment(const schedule::Region& region);
 
@@ -60,9 +73,14 @@ std::string StoreText(const schedule::Region& region, const schedule::Access& ac
                       const VectorAccess& plan, int vector, absl::string_view offset,
                       absl::string_view value);
 
+// Of a fetch that IsVectorFetch: writes "x<instr>", its vector in registers. `coordinate`: of the
+// vector's first element.
+void WriteVectorFetch(const schedule::Region& region, uint32_t instr, const VectorAccess& plan,
+                      int inner, int vector, OperandText operand, CoordinateText coordinate,
+                      bool wide, TextBuilder& out);
+
 // "c0 * 8192 + c1", from the names of coordinates; "0" when nothing varies. `wide`: 64-bit.
-std::string OffsetText(const schedule::Strides& strides,
-                       absl::FunctionRef<std::string(size_t dim)> coordinate, bool wide);
+std::string OffsetText(const schedule::Strides& strides, CoordinateText coordinate, bool wide);
 
 }  // namespace fusiond::codegen
 

@@ -36,7 +36,7 @@ void KernelText::TakeTensor(const Region& region, uint32_t tensor) {
 void KernelText::TakeTensors(const Region& region) {
   std::vector<bool> named(region.tensors.size(), false);
   for (const schedule::Instr& instr : region.instrs)
-    if (instr.kind == schedule::Instr::Kind::kLoad) named[instr.access.tensor] = true;
+    if (schedule::ReadsMemory(instr)) named[instr.access.tensor] = true;
   for (const schedule::Store& store : region.stores) named[store.access.tensor] = true;
   for (uint32_t t = 0; t < named.size(); ++t)
     if (named[t]) TakeTensor(region, t);
@@ -46,7 +46,7 @@ void KernelText::TakeTensorsBefore(const Region& region) {
   const std::vector<bool> computed = schedule::ComputedBefore(region);
   std::vector<bool> named(region.tensors.size(), false);
   for (size_t i = 0; i < region.instrs.size(); ++i) {
-    if (computed[i] && region.instrs[i].kind == schedule::Instr::Kind::kLoad)
+    if (computed[i] && schedule::ReadsMemory(region.instrs[i]))
       named[region.instrs[i].access.tensor] = true;
   }
   for (const schedule::Store& store : region.stores)

@@ -1,5 +1,6 @@
 #include "compiler/codegen/point_text.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,12 +16,14 @@ using schedule::Region;
 using schedule::Store;
 
 PointText::PointText(const Region& region, const schedule::KernelSchedule& schedule,
-                     bool by_element, TextBuilder& out)
+                     bool by_element, TextBuilder& out, std::vector<int64_t>& alignment)
     : region_(region),
       schedule_(schedule),
       inner_(static_cast<int>(region.dims.size()) - 1),
       by_element_(by_element),
-      out_(out) {}
+      cut_(by_element || schedule.variant == "flat_tail"),
+      out_(out),
+      alignment_(alignment) {}
 
 PointText::Scope PointText::ScopeOf(const Instr& instr) const {
   if (instr.dims == 0) return Scope::kKernel;
@@ -40,9 +43,14 @@ std::string PointText::Value(uint32_t i) const {
   const Instr& instr = region_.instrs[i];
   if (instr.kind == Instr::Kind::kConstant) return Literal(instr.number, instr.dtype);
   if (instr.kind == Instr::Kind::kScalar) return absl::StrCat("s", instr.index);
-  if (instr.kind == Instr::Kind::kLoad && ScopeOf(instr) == Scope::kElement)
-    return absl::StrCat("x", i, "[e]");
+  const bool vector = instr.kind == Instr::Kind::kLoad || IsVectorFetch(instr);
+  if (vector && ScopeOf(instr) == Scope::kElement) return absl::StrCat("x", i, "[e]");
   return absl::StrCat("v", i);
+}
+
+// A vector that is cut may have no memory behind it.
+bool PointText::IsVectorFetch(const Instr& instr) const {
+  return !cut_ && codegen::IsVectorFetch(region_, instr, inner_, schedule_.vector);
 }
 
 std::string PointText::Owner(const Access& access) const {
@@ -57,15 +65,46 @@ std::string PointText::Owner(const Access& access) const {
 
 void PointText::WriteCompute(uint32_t i) {
   const Instr& instr = region_.instrs[i];
+  const bool of_element = ScopeOf(instr) == Scope::kElement;
   out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
-            Compute(instr, [&](uint32_t operand) { return Value(operand); }), ";");
+            ComputedText(
+                region_, instr, [&](uint32_t operand) { return Value(operand); },
+                [&](size_t d) { return Coordinate(d, of_element); }, schedule_.wide_index),
+            ";");
+}
+
+void PointText::WriteCoordinates(absl::string_view index, uint32_t used) {
+  if (region_.dims.size() <= 1 || used == 0) return;
+  std::string rest(index);
+  for (int d = inner_; d >= 0; --d) {
+    if ((used & ((2u << d) - 1)) == 0) break;
+    if (d == 0) {
+      out_.Line("const ", Index(), " c0 = ", rest, ";");
+      break;
+    }
+    const int64_t extent = region_.dims[d].extent;
+    if ((used >> d) & 1) out_.Line("const ", Index(), " c", d, " = ", rest, " % ", extent, ";");
+    out_.Line("const ", Index(), " r", d, " = ", rest, " / ", extent, ";");
+    rest = absl::StrCat("r", d);
+  }
+}
+
+bool PointText::TakesCoordinates() const {
+  return !by_element_ && region_.dims.size() > 1 && schedule::TakesCoordinates(region_);
+}
+
+std::string PointText::Coordinate(size_t d, bool of_element) const {
+  if (region_.dims.size() == 1) return cut_ ? "j" : of_element ? "(i + e)" : "i";
+  const std::string name = absl::StrCat("c", d);
+  const bool runs = of_element && !by_element_ && static_cast<int>(d) == inner_;
+  return runs ? absl::StrCat("(", name, " + e)") : name;
 }
 
 void PointText::WriteKernelValues() {
   for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
     const Instr& instr = region_.instrs[i];
     if (ScopeOf(instr) != Scope::kKernel) continue;
-    if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
+    if (schedule::IsComputed(instr)) WriteCompute(i);
     if (instr.kind == Instr::Kind::kLoad) {
       out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
                 RegisterType(instr.dtype), ">(", LoadText(region_, instr.access, {}, 1, "0"),
@@ -91,8 +130,16 @@ void PointText::WriteValues() {
     } else if (instr.kind == Instr::Kind::kLoad && scope == Scope::kElement) {
       out_.Line("const fd_vec<", type, ", ", schedule_.vector, "> x", i, " = fd_cast<", type, ">(m",
                 i, "[v]);");
-    } else if (instr.kind == Instr::Kind::kCompute && scope == Scope::kVector) {
+    } else if (schedule::IsComputed(instr) && scope == Scope::kVector) {
       WriteCompute(i);
+    } else if (IsVectorFetch(instr)) {
+      const VectorAccess plan = PlanFetch(region_, instr, inner_, schedule_.vector);
+      int64_t& alignment = alignment_[instr.access.tensor];
+      alignment = std::max(alignment, plan.alignment);
+      WriteVectorFetch(
+          region_, i, plan, inner_, schedule_.vector,
+          [&](uint32_t operand) { return Value(operand); },
+          [&](size_t d) { return Coordinate(d, false); }, schedule_.wide_index, out_);
     }
   }
   WriteElements();
@@ -109,9 +156,14 @@ void PointText::WriteElements() {
   }
   if (!any) return;
   out_.Unrolled("e", schedule_.vector);
+  if (cut_ && schedule::TakesCoordinates(region_)) {
+    out_.Line("const ", Index(), " j = i + e < n ? i + e : n - 1;");
+    if (by_element_) WriteCoordinates("j", (1u << region_.dims.size()) - 1);
+  }
   for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
     const Instr& instr = region_.instrs[i];
-    if (instr.kind == Instr::Kind::kCompute && ScopeOf(instr) == Scope::kElement) WriteCompute(i);
+    if (schedule::IsComputed(instr) && ScopeOf(instr) == Scope::kElement && !IsVectorFetch(instr))
+      WriteCompute(i);
   }
   for (size_t k = 0; k < region_.stores.size(); ++k) {
     if (IsVector(region_.stores[k]))

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "compiler/codegen/text_builder.h"
 #include "compiler/schedule/kernel_schedule.h"
@@ -19,12 +20,16 @@ namespace fusiond::codegen {
 class PointText {
  public:
   // `by_element`: vectors run over the ends of the innermost dim, so that nothing is the same for
-  // all elements of one. All arguments must outlive it.
+  // all elements of one. `alignment`: as in RowText. All arguments must outlive it.
   PointText(const schedule::Region& region, const schedule::KernelSchedule& schedule,
-            bool by_element, TextBuilder& out);
+            bool by_element, TextBuilder& out, std::vector<int64_t>& alignment);
 
   // What varies along no dim; loads at once.
   void WriteKernelValues();
+  // Coordinates c0, c1, … of element `index` of the space, those of the dims in `used`.
+  void WriteCoordinates(absl::string_view index, uint32_t used);
+  // Whether WriteValues relies on c0, c1, … of the vector's first element.
+  bool TakesCoordinates() const;
   // "fd_vec<…> m<i>[unroll];" of a load that varies.
   void DeclareLoad(uint32_t i);
   // From m<i>[v] to v<i> and o<k>.
@@ -42,7 +47,10 @@ class PointText {
  private:
   enum class Scope { kKernel, kVector, kElement };
 
+  bool IsVectorFetch(const schedule::Instr& instr) const;
+  const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
   Scope ScopeOf(const schedule::Instr& instr) const;
+  std::string Coordinate(size_t dim, bool of_element) const;
   void WriteCompute(uint32_t i);
   void WriteElements();
 
@@ -50,7 +58,9 @@ class PointText {
   const schedule::KernelSchedule& schedule_;
   const int inner_;
   const bool by_element_;
+  const bool cut_;  // the last vector may be cut
   TextBuilder& out_;
+  std::vector<int64_t>& alignment_;
 };
 
 }  // namespace fusiond::codegen

@@ -33,7 +33,7 @@ class Pointwise {
         dense_(schedule::DenseStrides(region)),
         text_("pointwise", schedule.threads),
         out_(text_.body()),
-        point_(region, schedule, by_element_, out_) {
+        point_(region, schedule, by_element_, out_, emission_.alignment) {
     emission_.alignment = NaturalAlignment(region);
   }
 
@@ -58,23 +58,6 @@ class Pointwise {
   const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
 
   void WriteIndex(int64_t step) { out_.Line("const ", Index(), " i = first + v * ", step, ";"); }
-
-  // Coordinates c0, c1, … of element `i` of the space, those that some access of `used` needs.
-  void WriteCoordinates(absl::string_view index, uint32_t used) {
-    if (region_.dims.size() <= 1 || used == 0) return;
-    std::string rest(index);
-    for (int d = inner_; d >= 0; --d) {
-      if ((used & ((2u << d) - 1)) == 0) break;
-      if (d == 0) {
-        out_.Line("const ", Index(), " c0 = ", rest, ";");
-        break;
-      }
-      const int64_t extent = region_.dims[d].extent;
-      if ((used >> d) & 1) out_.Line("const ", Index(), " c", d, " = ", rest, " % ", extent, ";");
-      out_.Line("const ", Index(), " r", d, " = ", rest, " / ", extent, ";");
-      rest = absl::StrCat("r", d);
-    }
-  }
 
   bool IsDense(const Access& access) const { return access.strides == dense_; }
 
@@ -118,7 +101,7 @@ class Pointwise {
     out_.Unrolled("v", schedule_.unroll);
     WriteIndex(step);
     out_.Open("if (i < n)");
-    if (!by_element_) WriteCoordinates("i", used);
+    if (!by_element_) point_.WriteCoordinates("i", used);
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
       if (!point_.IsLoaded(i) || (by_element_ && !IsDense(region_.instrs[i].access))) continue;
       WriteLoad(i);
@@ -157,7 +140,7 @@ class Pointwise {
   void WriteGathers(uint32_t used) {
     out_.Unrolled("e", schedule_.vector);
     out_.Line("const ", Index(), " j = i + e < n ? i + e : i;");
-    WriteCoordinates("j", used);
+    point_.WriteCoordinates("j", used);
     for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
       const Access& access = region_.instrs[i].access;
       if (!point_.IsLoaded(i) || IsDense(access)) continue;
@@ -170,6 +153,7 @@ class Pointwise {
     out_.Unrolled("v", schedule_.unroll);
     WriteIndex(step);
     out_.Open("if (i < n)");
+    if (point_.TakesCoordinates()) point_.WriteCoordinates("i", AllDims(region_));
     point_.WriteValues();
     WriteStores();
     out_.Close();
@@ -181,7 +165,8 @@ class Pointwise {
   void WriteStores() {
     bool coordinates = false;
     for (const Store& store : region_.stores) coordinates |= !IsDense(store.access);
-    if (!by_element_ && coordinates) WriteCoordinates("i", AllDims(region_));
+    if (!by_element_ && coordinates && !point_.TakesCoordinates())
+      point_.WriteCoordinates("i", AllDims(region_));
     bool scattered = false;
     for (size_t k = 0; k < region_.stores.size(); ++k) {
       const Store& store = region_.stores[k];
@@ -195,7 +180,7 @@ class Pointwise {
     out_.Unrolled("e", schedule_.vector);
     out_.Line("const ", Index(), " j = i + e;");
     out_.Open("if (j < n)");
-    WriteCoordinates("j", AllDims(region_));
+    point_.WriteCoordinates("j", AllDims(region_));
     for (size_t k = 0; k < region_.stores.size(); ++k) {
       const Store& store = region_.stores[k];
       if (IsDense(store.access)) continue;
@@ -252,8 +237,8 @@ class Pointwise {
   const schedule::Strides dense_;
   KernelText text_;
   TextBuilder& out_;
-  PointText point_;
   Emission emission_;
+  PointText point_;
 };
 
 }  // namespace

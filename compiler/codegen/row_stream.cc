@@ -123,7 +123,7 @@ class RowStream {
   void TakeTensors(const RowStreamStep& step) {
     std::vector<bool> named(region_.tensors.size(), false);
     for (size_t i = 0; i < region_.instrs.size(); ++i) {
-      if (step.needed[i] && region_.instrs[i].kind == Instr::Kind::kLoad)
+      if (step.needed[i] && schedule::ReadsMemory(region_.instrs[i]))
         named[region_.instrs[i].access.tensor] = true;
     }
     for (size_t s : stages_.passes[step.pass].stores) named[region_.stores[s].access.tensor] = true;

@@ -57,6 +57,7 @@ std::string RowText::Value(uint32_t i) const {
   const Scope scope = ScopeOf(i);
   if (scope == Scope::kElement && instr.kind == Instr::Kind::kLoad)
     return absl::StrCat("x", i, unpacked_ ? "[k][e]" : "[e]");
+  if (IsVectorFetch(i)) return absl::StrCat("x", i, "[e]");
   if (held_[i] && instr.stage < pass_)
     return absl::StrCat("h", i, scope == Scope::kElement ? "[k][e]" : "[k][0]");
   return absl::StrCat("v", i);
@@ -64,15 +65,44 @@ std::string RowText::Value(uint32_t i) const {
 
 void RowText::WriteCompute(uint32_t i) {
   const Instr& instr = region_.instrs[i];
+  const bool of_element = ScopeOf(i) == Scope::kElement;
   out_.Line("const ", RegisterType(instr.dtype), " v", i, " = ",
-            Compute(instr, [&](uint32_t operand) { return Value(operand); }), ";");
+            ComputedText(
+                region_, instr, [&](uint32_t operand) { return Value(operand); },
+                [&](size_t d) { return Coordinate(d, of_element); }, schedule_.wide_index),
+            ";");
+}
+
+// Vectors of shifted rows are cut; what is held is held element by element.
+bool RowText::IsVectorFetch(uint32_t i) const {
+  return !shifted_ && !held_[i] && ScopeOf(i) == Scope::kElement &&
+         codegen::IsVectorFetch(region_, region_.instrs[i], inner_, schedule_.vector);
+}
+
+void RowText::WriteVectorFetch(uint32_t i) {
+  const Instr& instr = region_.instrs[i];
+  const VectorAccess plan = PlanFetch(region_, instr, inner_, schedule_.vector);
+  int64_t& alignment = alignment_[instr.access.tensor];
+  alignment = std::max(alignment, plan.alignment);
+  codegen::WriteVectorFetch(
+      region_, i, plan, inner_, schedule_.vector, [&](uint32_t operand) { return Value(operand); },
+      [&](size_t d) { return Coordinate(d, false); }, schedule_.wide_index, out_);
+}
+
+// The innermost column of a vector's element; in shifted form the nearest one of the row.
+std::string RowText::Coordinate(size_t d, bool of_element) const {
+  const bool one_dim = region_.dims.size() - first_column_ == 1;
+  if (d < first_column_) return absl::StrCat("c", d);
+  const std::string vector = one_dim ? "j" : absl::StrCat("c", d);
+  if (!of_element || static_cast<int>(d) != inner_) return vector;
+  return shifted_ ? "g" : absl::StrCat("(", vector, " + e)");
 }
 
 void RowText::WriteKernelValues() {
   for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
     const Instr& instr = region_.instrs[i];
     if (ScopeOf(i) != Scope::kKernel || !computed_[i]) continue;
-    if (instr.kind == Instr::Kind::kCompute) WriteCompute(i);
+    if (schedule::IsComputed(instr)) WriteCompute(i);
     if (instr.kind == Instr::Kind::kLoad) {
       out_.Line("const ", RegisterType(instr.dtype), " v", i, " = fd_cast<",
                 RegisterType(instr.dtype), ">(", LoadText(region_, instr.access, {}, 1, "0"),
@@ -372,6 +402,7 @@ void RowText::WriteElements(size_t p, bool now) {
               ");");
   }
   for (uint32_t i : pass.elements) {
+    if (IsVectorFetch(i)) WriteVectorFetch(i);
     if (ScopeOf(i) != Scope::kVector) continue;
     WriteCompute(i);
     if (held_[i] && region_.instrs[i].stage == p) out_.Line("h", i, "[k][0] = v", i, ";");
@@ -387,8 +418,11 @@ void RowText::WriteElements(size_t p, bool now) {
               ";");
   }
   out_.Unrolled("e", schedule_.vector);
+  if (shifted_ && schedule::TakesCoordinates(region_))
+    out_.Line("const ", schedule_.wide_index ? "i64" : "i32",
+              " g = j + (e < begin ? begin : e < end ? e : end - 1);");
   for (uint32_t i : pass.elements) {
-    if (ScopeOf(i) != Scope::kElement) continue;
+    if (ScopeOf(i) != Scope::kElement || IsVectorFetch(i)) continue;
     WriteCompute(i);
     if (held_[i] && region_.instrs[i].stage == p) out_.Line("h", i, "[k][e] = v", i, ";");
   }

@@ -33,7 +33,7 @@ class Transpose {
         masked_(schedule.variant == "tile_masked"),
         text_("transpose", schedule.threads),
         out_(text_.body()),
-        point_(region, schedule, false, out_) {
+        point_(region, schedule, false, out_, emission_.alignment) {
     emission_.alignment = NaturalAlignment(region);
   }
 
@@ -236,8 +236,8 @@ class Transpose {
   const bool masked_;
   KernelText text_;
   TextBuilder& out_;
-  PointText point_;
   Emission emission_;
+  PointText point_;
 };
 
 }  // namespace

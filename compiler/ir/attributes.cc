@@ -26,6 +26,8 @@ constexpr NamedKey kNames[] = {
     {AttributeKey::kHost, "host"},
     {AttributeKey::kStartIndices, "start_indices"},
     {AttributeKey::kEndIndices, "end_indices"},
+    {AttributeKey::kPadWidths, "pad_widths"},
+    {AttributeKey::kDiagonal, "diagonal"},
 };
 
 template <typename T>

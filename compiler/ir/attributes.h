@@ -19,9 +19,12 @@ namespace fusiond::ir {
 // The order is the order of printing. The numbers are those of fusiond.v1.AttributeKey.
 enum class AttributeKey : uint8_t {
   kValue = 1,  // constant: bool, i64 or f64 (kind kNumber)
-  kDtype = 2,  // cast, full, sum, prod; constant (default: bool, i64 or f64 by the value's kind)
-  kShape = 3,  // broadcast_in_dim, full: extents, -1 = the next scalar operand; expand: -1 = keep
-  kDims = 4,   // reductions, squeeze, size (one entry); non-negative, strictly increasing; permute
+  kDtype = 2,  // cast, full, iota, sum, prod; constant (default: bool, i64 or f64 by its kind)
+  // broadcast_in_dim, full, iota, reshape: extents, -1 = the next scalar operand; expand: -1 = keep
+  kShape = 3,
+  // reductions, squeeze, size (one entry): non-negative, strictly increasing; permute; cat,
+  // index_select, gather, take_along_axis (one entry)
+  kDims = 4,
   kKeepdim = 5,         // reductions
   kCorrection = 6,      // var, var_mean
   kIsBroadcastDim = 7,  // broadcast
@@ -31,6 +34,8 @@ enum class AttributeKey : uint8_t {
   kHost = 11,           // input: a 0-dim tensor in host memory
   kStartIndices = 12,   // slice: one a dim
   kEndIndices = 13,     // slice: one a dim, behind its last element
+  kPadWidths = 14,      // pad: before and behind, for the last dim, then the one before it, …
+  kDiagonal = 15,       // triu
 };
 
 // kNumber: kBool, kInt or kFloat.

@@ -37,6 +37,9 @@ absl::StatusOr<Type> InputType(const Type& declared, const Attributes& attribute
 // Drops contiguity and stride order that say what is the default for the shape.
 void DropInputDefaults(const Type& type, Attributes& attributes);
 
+// kShapeOperands: one integer scalar operand, from `first` on, for each -1 of attribute shape.
+absl::Status CheckShapeOperands(Op op, Operands operands, size_t first,
+                                const std::vector<int64_t>& shape);
 // Results of shape, factory and metadata ops.
 absl::StatusOr<Type> InferShapeOp(Op op, Operands operands, const Attributes& attributes);
 // Results of maps.

@@ -35,27 +35,6 @@ Type ExpandedType(DType dtype, const Dims& shape, const std::vector<bool>& expan
   return type;
 }
 
-// One integer scalar operand, from `first` on, for each -1 of attribute shape.
-absl::Status CheckShapeOperands(Op op, Operands operands, size_t first,
-                                const std::vector<int64_t>& shape) {
-  const auto symbolic = static_cast<size_t>(std::count(shape.begin(), shape.end(), kSymbolic));
-  if (operands.size() - first != symbolic) {
-    return OpError(Rule::kShapeOperands, op,
-                   absl::StrFormat("shape=%s has %s, the node has %s for that", List(shape),
-                                   Counted(symbolic, "symbolic extent"),
-                                   Counted(operands.size() - first, "operand")));
-  }
-  for (size_t i = first; i < operands.size(); ++i) {
-    if (!operands[i]->scalar || !IsInteger(operands[i]->dtype)) {
-      return OpError(Rule::kShapeOperands, op,
-                     absl::StrFormat("operand %d, an extent, must be an integer scalar, not %s%s",
-                                     i, operands[i]->scalar ? "a scalar of " : "a tensor of ",
-                                     DTypeName(operands[i]->dtype)));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Type> InferFull(Operands operands, const Attributes& attributes) {
   const Op op = Op::kFull;
   if (!operands[0]->scalar) {
@@ -68,6 +47,31 @@ absl::StatusOr<Type> InferFull(Operands operands, const Attributes& attributes) 
   FUSIOND_RETURN_IF_ERROR(CheckShape(op, dims));
   FUSIOND_RETURN_IF_ERROR(CheckShapeOperands(op, operands, 1, shape));
   return TensorType(*attributes.Dtype(AttributeKey::kDtype), dims);
+}
+
+absl::StatusOr<Type> InferIota(Operands operands, const Attributes& attributes) {
+  const Op op = Op::kIota;
+  for (size_t i = 0; i < 2; ++i) {
+    if (operands[i]->scalar) continue;
+    return OpError(Rule::kOperandKind, op,
+                   absl::StrFormat("operand %d, the %s, must be a scalar, not %s", i,
+                                   i == 0 ? "start" : "step", Print(*operands[i])));
+  }
+  const DType dtype = attributes.Dtype(AttributeKey::kDtype).value_or(DType::kInt);
+  if (dtype == DType::kBool) {
+    return OpError(Rule::kDType, op,
+                   "takes i32, i64, f16, bf16, f32 and f64 as attribute dtype, not bool");
+  }
+  const std::vector<int64_t>& shape = attributes.Ints(AttributeKey::kShape);
+  if (shape.size() != 1) {
+    return OpError(Rule::kShapeOperands, op,
+                   absl::StrFormat("shape=%s has %s, must have 1", List(shape),
+                                   Counted(shape.size(), "entry", "entries")));
+  }
+  const Dims dims(shape.begin(), shape.end());
+  FUSIOND_RETURN_IF_ERROR(CheckShape(op, dims));
+  FUSIOND_RETURN_IF_ERROR(CheckShapeOperands(op, operands, 2, shape));
+  return TensorType(dtype, dims);
 }
 
 absl::StatusOr<Type> InferSize(const Type& operand, const Attributes& attributes) {
@@ -234,8 +238,29 @@ absl::Status CheckContiguity(const Dims& shape, const std::vector<int>& order,
 
 }  // namespace
 
+absl::Status CheckShapeOperands(Op op, Operands operands, size_t first,
+                                const std::vector<int64_t>& shape) {
+  const auto symbolic = static_cast<size_t>(std::count(shape.begin(), shape.end(), kSymbolic));
+  if (operands.size() - first != symbolic) {
+    return OpError(Rule::kShapeOperands, op,
+                   absl::StrFormat("shape=%s has %s, the node has %s for that", List(shape),
+                                   Counted(symbolic, "symbolic extent"),
+                                   Counted(operands.size() - first, "operand")));
+  }
+  for (size_t i = first; i < operands.size(); ++i) {
+    if (!operands[i]->scalar || !IsInteger(operands[i]->dtype)) {
+      return OpError(Rule::kShapeOperands, op,
+                     absl::StrFormat("operand %d, an extent, must be an integer scalar, not %s%s",
+                                     i, operands[i]->scalar ? "a scalar of " : "a tensor of ",
+                                     DTypeName(operands[i]->dtype)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Type> InferShapeOp(Op op, Operands operands, const Attributes& attributes) {
   if (op == Op::kFull) return InferFull(operands, attributes);
+  if (op == Op::kIota) return InferIota(operands, attributes);
   const Type& operand = *operands[0];
   if (operand.scalar) {
     return OpError(

@@ -60,9 +60,15 @@ std::vector<AttributeSpec> SpecsOf(Op op) {
       return {Required(AttributeKey::kValue, AttributeKind::kNumber), dtype(false)};
     case Op::kFull:
       return {dtype(true), shape};
+    case Op::kIota:
+      return {Default(AttributeKey::kDtype, AttributeKind::kDType, DType::kInt), shape};
+    case Op::kCat:
+    case Op::kGather:
+    case Op::kIndexSelect:
     case Op::kPermute:
     case Op::kSize:
     case Op::kSqueeze:
+    case Op::kTakeAlongAxis:
       return {dims};
     case Op::kCast:
       return {dtype(true)};
@@ -82,7 +88,12 @@ std::vector<AttributeSpec> SpecsOf(Op op) {
     case Op::kBroadcastInDim:
       return {shape, Required(AttributeKey::kBroadcastDims, AttributeKind::kInts)};
     case Op::kExpand:
+    case Op::kReshape:
       return {shape};
+    case Op::kPad:
+      return {Required(AttributeKey::kPadWidths, AttributeKind::kInts)};
+    case Op::kTriu:
+      return {Default(AttributeKey::kDiagonal, AttributeKind::kInt, int64_t{0})};
     case Op::kSlice:
       return {Required(AttributeKey::kStartIndices, AttributeKind::kInts),
               Required(AttributeKey::kEndIndices, AttributeKind::kInts)};

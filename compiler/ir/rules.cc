@@ -56,6 +56,15 @@ constexpr RuleInfo kRules[] = {
     {Rule::kPermute, kInvalid, "permute's dims are a permutation of 0 … rank-1"},
     {Rule::kSlice, kInvalid,
      "slice has a start and an end index a dim, 0 or more, no start behind its end"},
+    {Rule::kReshape, kInvalid, "reshape keeps the number of elements"},
+    {Rule::kPad, kInvalid,
+     "pad_widths has two entries a dim, for the rank's last dims, and leaves no extent below 0"},
+    {Rule::kCat, kInvalid,
+     "cat names one dim; its operands have one rank and dtype, and equal extents elsewhere"},
+    {Rule::kIndexing, kInvalid,
+     "index_select, gather and take_along_axis name one dim; indices are integers of fitting "
+     "shape"},
+    {Rule::kTriu, kInvalid, "triu's operand has two dims or more"},
     {Rule::kStatic, kInvalid, "specialised: no extent is symbolic"},
     {Rule::kNoSize, kInvalid, "specialised: no size op is left"},
     {Rule::kComputeType, kInvalid, "canonical: a pointwise op's operands have its compute type"},
@@ -63,7 +72,8 @@ constexpr RuleInfo kRules[] = {
     {Rule::kReduction, kInvalid,
      "canonical: reductions are sum, prod, max and min, have keepdim, and no dim of extent 1"},
     {Rule::kViews, kInvalid,
-     "canonical: no broadcast_in_dim; expand and set before outputs only, or expand before a "
+     "canonical: no broadcast_in_dim, no triu; expand and set before outputs only, or expand "
+     "before a "
      "reduction or a map"},
 };
 

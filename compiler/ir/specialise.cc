@@ -87,7 +87,8 @@ class Specialiser {
       return absl::OkStatus();
     }
     Attributes attributes = node.attributes;
-    if (node.op == Op::kBroadcastInDim || node.op == Op::kFull) {
+    if (node.op == Op::kBroadcastInDim || node.op == Op::kFull || node.op == Op::kReshape ||
+        node.op == Op::kIota) {
       FUSIOND_RETURN_IF_ERROR(BindShape(node, operands, attributes));
     }
     FUSIOND_ASSIGN_OR_RETURN(const NodeId made,
@@ -186,7 +187,8 @@ class Specialiser {
   absl::Status BindShape(const Node& node, absl::InlinedVector<ValueId, 4>& operands,
                          Attributes& attributes) const {
     std::vector<int64_t> shape = attributes.Ints(AttributeKey::kShape);
-    size_t next = 1;
+    const size_t first = node.op == Op::kIota ? 2 : 1;
+    size_t next = first;
     for (int64_t& extent : shape) {
       if (extent != kSymbolic) continue;
       const std::optional<int64_t> value = Constant(operands[next]);
@@ -203,7 +205,7 @@ class Specialiser {
       extent = *value;
       ++next;
     }
-    operands.resize(1);
+    operands.resize(first);
     attributes.Set(AttributeKey::kShape, std::move(shape));
     return absl::OkStatus();
   }

@@ -66,7 +66,8 @@ absl::Status CheckReduction(const Graph& graph, const Node& node) {
 // expand and set stand before outputs, or expand before a map, or before a reduction that it cannot
 // be taken out of.
 absl::Status CheckViews(const Graph& graph, const Node& node) {
-  if (node.op == Op::kBroadcastInDim) return OpError(Rule::kViews, node.op, "is left");
+  if (node.op == Op::kBroadcastInDim || node.op == Op::kTriu)
+    return OpError(Rule::kViews, node.op, "is left");
   if (node.op != Op::kExpand && node.op != Op::kSet) return absl::OkStatus();
   for (const NodeId id : graph.users(node.results[0])) {
     const Op user = graph.node(id).op;

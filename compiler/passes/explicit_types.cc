@@ -1,5 +1,8 @@
 #include "compiler/passes/explicit_types.h"
 
+#include <cstdint>
+#include <vector>
+
 #include "compiler/passes/rebuild.h"
 #include "runtime/base/status_macros.h"
 
@@ -63,6 +66,40 @@ Replacement Reduction(const ir::Node& node, Rebuild& rebuild) {
   return rebuild.Cast(result, to);
 }
 
+// where(column >= row + diagonal, a, 0).
+Replacement Triu(const ir::Node& node, Rebuild& rebuild) {
+  const ValueId operand = rebuild[node.operands[0]];
+  const ir::Dims shape = rebuild.type(operand).shape;
+  const size_t rank = shape.size();
+  const auto int_constant = [&](int64_t value) {
+    return rebuild.builder().Constant(value, DType::kInt);
+  };
+  ValueId coordinates[2];  // along rows, along columns
+  for (size_t i = 0; i < 2; ++i) {
+    const std::vector<int64_t> extent = {shape[rank - 2 + i]};
+    FUSIOND_ASSIGN_OR_RETURN(
+        coordinates[i],
+        rebuild.Add(Op::kIota, {int_constant(0), int_constant(1)},
+                    {{AttributeKey::kDtype, DType::kInt}, {AttributeKey::kShape, extent}}));
+  }
+  FUSIOND_ASSIGN_OR_RETURN(
+      const ValueId rows,
+      rebuild.Add(Op::kBroadcast, {coordinates[0]},
+                  {{AttributeKey::kIsBroadcastDim, std::vector<bool>{false, true}}}));
+  const int64_t diagonal = node.attributes.Int(AttributeKey::kDiagonal);
+  FUSIOND_ASSIGN_OR_RETURN(const ValueId begin,
+                           rebuild.Add(Op::kAdd, {rows, int_constant(diagonal)}));
+  FUSIOND_ASSIGN_OR_RETURN(const ValueId kept, rebuild.Add(Op::kGe, {coordinates[1], begin}));
+  const DType dtype = rebuild.type(operand).dtype;
+  const DType wide = ir::ComputeType(dtype);
+  FUSIOND_ASSIGN_OR_RETURN(const ValueId value, rebuild.Cast(operand, wide));
+  const ValueId zero = wide == DType::kBool        ? rebuild.builder().Constant(false, wide)
+                       : ir::IsFloatingPoint(wide) ? rebuild.builder().Constant(0.0, wide)
+                                                   : rebuild.builder().Constant(int64_t{0}, wide);
+  FUSIOND_ASSIGN_OR_RETURN(const ValueId result, rebuild.Add(Op::kWhere, {kept, value, zero}));
+  return rebuild.Cast(result, dtype);
+}
+
 Replacement Visit(const ir::Node& node, Rebuild& rebuild) {
   switch (ir::Info(node.op).op_class) {
     case ir::OpClass::kPointwise:
@@ -72,7 +109,17 @@ Replacement Visit(const ir::Node& node, Rebuild& rebuild) {
     case ir::OpClass::kFactory: {
       Operands operands = rebuild.Renamed(node);
       const DType dtype = rebuild.from().type(node.results[0]).dtype;
-      FUSIOND_ASSIGN_OR_RETURN(operands[0], rebuild.Cast(operands[0], dtype));
+      for (size_t i = 0; i < (node.op == Op::kIota ? 2 : 1); ++i) {
+        FUSIOND_ASSIGN_OR_RETURN(operands[i], rebuild.Cast(operands[i], dtype));
+      }
+      return rebuild.Add(node.op, operands, node.attributes);
+    }
+    case ir::OpClass::kMap: {
+      if (node.op == Op::kTriu) return Triu(node, rebuild);
+      if (node.op != Op::kPad) return std::nullopt;
+      Operands operands = rebuild.Renamed(node);
+      FUSIOND_ASSIGN_OR_RETURN(operands[1],
+                               rebuild.Cast(operands[1], rebuild.type(operands[0]).dtype));
       return rebuild.Add(node.op, operands, node.attributes);
     }
     default:

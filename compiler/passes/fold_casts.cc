@@ -92,6 +92,7 @@ class CastFolder {
       case Op::kNeg:
       case Op::kPermute:
       case Op::kRelu:
+      case Op::kReshape:
       case Op::kSegmentSet:
       case Op::kSet:
       case Op::kSlice:

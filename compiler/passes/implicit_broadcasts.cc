@@ -78,6 +78,10 @@ class Sinker {
       case OpClass::kMap:
         return Map(node);
       case OpClass::kFactory: {
+        if (node.op == Op::kIota) {
+          FUSIOND_RETURN_IF_ERROR(Copy(node, Renamed(node)));
+          return PlaceResult(node, renamed_[node.results[0]], axes_.Of(node.results[0]));
+        }
         // One element stands for all.
         ir::Attributes attributes = node.attributes;
         attributes.Set(AttributeKey::kShape, std::vector<int64_t>());
@@ -91,6 +95,12 @@ class Sinker {
         return Copy(node, {});
     }
     return absl::OkStatus();
+  }
+
+  Operands Renamed(const ir::Node& node) const {
+    Operands operands;
+    for (const ValueId operand : node.operands) operands.push_back(renamed_[operand]);
+    return operands;
   }
 
   absl::Status Copy(const ir::Node& node, absl::Span<const ValueId> operands) {
@@ -151,15 +161,60 @@ class Sinker {
     return Place(placed, std::nullopt);
   }
 
-  // A map keeps its operand's declared rank; what is the same along a dim stays so where it may.
+  // A map keeps its operands' declared rank; what is the same along a dim stays so where it may.
   absl::Status Map(const ir::Node& node) {
-    if (node.op == Op::kPermute) return Permute(node);
-    return Slice(node);
+    switch (node.op) {
+      case Op::kPermute:
+        return Permute(node);
+      case Op::kReshape:
+        return Reshape(node);
+      case Op::kSlice:
+        return Slice(node);
+      default:
+        return OtherMap(node);
+    }
+  }
+
+  // `value`, whose dims stand on `axes`, is the node's result, but for a cast that was taken off.
+  absl::Status PlaceResult(const ir::Node& node, ValueId value, const AxisList& axes) {
+    const ValueId result = node.results[0];
+    const ir::DType dtype = from_.type(result).dtype;
+    FUSIOND_ASSIGN_OR_RETURN(value, Place({value, axes}, std::nullopt));
+    if (to().type(value).dtype != dtype) {
+      FUSIOND_ASSIGN_OR_RETURN(value,
+                               builder_.Add(Op::kCast, {value}, {{AttributeKey::kDtype, dtype}}));
+    }
+    renamed_[result] = value;
+    return absl::OkStatus();
+  }
+
+  // What a widening cast was made of: a map moves that, and is cast itself.
+  ValueId WithoutCast(ValueId value) const {
+    const ir::Node& node = to().producer(value);
+    if (node.op != Op::kCast) return value;
+    const ValueId narrow = node.operands[0];
+    const bool widens =
+        ir::ByteSize(to().type(narrow).dtype) <= ir::ByteSize(to().type(value).dtype);
+    return widens ? narrow : value;
+  }
+
+  // The axes of the operand's `value` when a reshape only inserts and removes extents of 1.
+  AxisList InOrder(ValueId value, const ir::Node& node) const {
+    const ir::Dims& declared = from_.type(node.operands[0]).shape;
+    AxisList counting;
+    for (const int axis : axes_.Of(node.results[0]))
+      if (axis != kNone) counting.push_back(axis);
+    AxisList axes(to().type(value).shape.size(), kNone);
+    size_t next = 0;
+    for (size_t d = 0; d < axes.size(); ++d)
+      if (declared[d] != 1) axes[d] = counting[next++];
+    return axes;
   }
 
   // Where only extents of 1 move, nothing is permuted.
   absl::Status Permute(const ir::Node& node) {
     FUSIOND_ASSIGN_OR_RETURN(ValueId value, Ranked(node.operands[0]));
+    value = WithoutCast(value);
     std::vector<int64_t> dims = node.attributes.Ints(AttributeKey::kDims);
     const ir::Node& producer = to().producer(value);
     if (producer.op == Op::kPermute) {
@@ -180,12 +235,37 @@ class Sinker {
                                builder_.Add(Op::kPermute, {value}, {{AttributeKey::kDims, dims}}));
       axes = result_axes;
     }
-    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]], Place({value, axes}, std::nullopt));
-    return absl::OkStatus();
+    return PlaceResult(node, value, axes);
+  }
+
+  absl::Status Reshape(const ir::Node& node) {
+    const ValueId operand = node.operands[0];
+    const ir::Dims& from = from_.type(operand).shape;
+    const ir::Dims& result = from_.type(node.results[0]).shape;
+    const auto counting = [](ir::Dims dims) {
+      dims.erase(std::remove(dims.begin(), dims.end(), 1), dims.end());
+      return dims;
+    };
+    if (ir::ElementCount(to().type(renamed_[operand])) == 1) {
+      renamed_[node.results[0]] = renamed_[operand];
+      return absl::OkStatus();
+    }
+    FUSIOND_ASSIGN_OR_RETURN(ValueId value, Ranked(operand));
+    if (counting(from) == counting(result)) return PlaceResult(node, value, InOrder(value, node));
+    value = WithoutCast(value);
+    FUSIOND_ASSIGN_OR_RETURN(value, Expand(value, from));
+    const ir::Node& producer = to().producer(value);
+    if (producer.op == Op::kReshape) value = producer.operands[0];
+    if (to().type(value).shape != result) {
+      FUSIOND_ASSIGN_OR_RETURN(value, builder_.Add(Op::kReshape, {value},
+                                                   {{AttributeKey::kShape, AsAttribute(result)}}));
+    }
+    return PlaceResult(node, value, axes_.Of(node.results[0]));
   }
 
   absl::Status Slice(const ir::Node& node) {
     FUSIOND_ASSIGN_OR_RETURN(ValueId value, Ranked(node.operands[0]));
+    value = WithoutCast(value);
     std::vector<int64_t> starts = node.attributes.Ints(AttributeKey::kStartIndices);
     std::vector<int64_t> ends = node.attributes.Ints(AttributeKey::kEndIndices);
     const ir::Dims& declared = from_.type(node.operands[0]).shape;
@@ -208,9 +288,29 @@ class Sinker {
                                                    {{AttributeKey::kStartIndices, starts},
                                                     {AttributeKey::kEndIndices, ends}}));
     }
-    const AxisList axes = axes_.Of(node.results[0]);
-    FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]], Place({value, axes}, std::nullopt));
-    return absl::OkStatus();
+    return PlaceResult(node, value, axes_.Of(node.results[0]));
+  }
+
+  absl::Status OtherMap(const ir::Node& node) {
+    const std::vector<int64_t>& widths = node.attributes.Ints(AttributeKey::kPadWidths);
+    const bool nothing = (node.op == Op::kPad && std::all_of(widths.begin(), widths.end(),
+                                                             [](auto w) { return w == 0; })) ||
+                         (node.op == Op::kCat && node.operands.size() == 1);
+    if (nothing) {
+      FUSIOND_ASSIGN_OR_RETURN(const ValueId value, Ranked(node.operands[0]));
+      return PlaceResult(node, value, axes_.Of(node.results[0]));
+    }
+    const bool indexing = node.op != Op::kPad && node.op != Op::kCat;
+    Operands operands = Renamed(node);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (to().type(operands[i]).scalar) continue;
+      FUSIOND_ASSIGN_OR_RETURN(operands[i], Ranked(node.operands[i]));
+      if (indexing && i == 0) operands[i] = WithoutCast(operands[i]);
+      FUSIOND_ASSIGN_OR_RETURN(operands[i],
+                               Expand(operands[i], from_.type(node.operands[i]).shape));
+    }
+    FUSIOND_ASSIGN_OR_RETURN(const ValueId value, builder_.Add(node.op, operands, node.attributes));
+    return PlaceResult(node, value, axes_.Of(node.results[0]));
   }
 
   absl::Status Reduction(NodeId id) {

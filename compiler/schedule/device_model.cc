@@ -72,9 +72,7 @@ int SlotsPerElement(const Region& region) {
   int slots = 0;
   for (const Instr& instr : region.instrs) {
     if (instr.dims == 0) continue;
-    slots += instr.kind == Instr::Kind::kCompute || instr.kind == Instr::Kind::kReduce
-                 ? IssueSlots(instr.op)
-                 : 1;
+    slots += IsComputed(instr) || instr.kind == Instr::Kind::kReduce ? IssueSlots(instr) : 1;
   }
   return slots + static_cast<int>(region.stores.size());
 }

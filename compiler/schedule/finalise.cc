@@ -95,7 +95,8 @@ Region FinaliseRegion(const Region& region, int64_t parts) {
       result.instrs.push_back(std::move(load));
     } else {
       for (uint32_t& operand : copy.operands) operand = number[operand];
-      if (copy.kind == Instr::Kind::kLoad) copy.access.strides = Kept(copy.access.strides, kept);
+      if (ReadsMemory(copy) || copy.kind == Instr::Kind::kIndex)
+        copy.access.strides = Kept(copy.access.strides, kept);
     }
     copy.stage = 0;
     copy.late = false;

@@ -37,6 +37,15 @@ int64_t Alignment(int64_t most, int64_t bytes) {
 }  // namespace
 
 absl::Status Lowering::Run() {
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  for (ValueId id = 0; id < graph_.value_count(); ++id)
+    if (ir::ElementCount(graph_.type(id)).value_or(0) >= kLimit) index_type_ = DType::kInt;
+  for (const Tensor& tensor : memory_.tensors) {
+    int64_t last = 0;
+    for (size_t d = 0; d < tensor.shape.size(); ++d)
+      last += (tensor.shape[d] - 1) * tensor.strides[d];
+    if (last >= kLimit) index_type_ = DType::kInt;
+  }
   for (const SegmentNode& node : segment_.nodes) {
     const ir::Node& ir_node = graph_.node(node.node);
     FUSIOND_ASSIGN_OR_RETURN(const uint32_t instr,
@@ -157,6 +166,7 @@ absl::StatusOr<uint32_t> Lowering::Scalar(ValueId wanted) {
 }
 
 absl::StatusOr<uint32_t> Lowering::Lower(const ir::Node& node, const DimMap& frame) {
+  if (node.op == Op::kIota) return LowerIota(node, Axis(frame[0]));
   if (ir::Info(node.op).op_class == ir::OpClass::kReduction) return Reduce(node, frame);
   return Compute(node, [&](size_t slot) { return Operand(node, frame, slot); });
 }

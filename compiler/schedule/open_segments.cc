@@ -172,7 +172,7 @@ bool OpenSegments::MatchSegments(const ir::Node& node, Join& join) const {
   size_t nodes = 0, tensors = 0;
   for (size_t s = 0; s < join.segments.size(); ++s) {
     const OpenSegment& open = segments_[join.segments[s]];
-    nodes += open.segment.nodes.size();
+    nodes += open.segment.nodes.size() + open.cone_nodes;
     tensors += open.tensors;
     // Where the node's operands put the frame's dims.
     std::vector<std::pair<int8_t, int8_t>> dims;  // (axis of this segment, frame dim)
@@ -360,6 +360,7 @@ void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
     if (base.instances.insert({n.results[0], axes}).second)
       base.segment.nodes.push_back({node.node, frame, node.bases});
   }
+  base.cone_nodes += other.cone_nodes;
   for (ValueId id : other.mapped) base.tensors += base.mapped.insert(id).second;
   for (const auto& [id, axes] : other.leaves) {
     if (base.leaves.try_emplace(id, Remapped(axes, remap)).second && !states_[id].floating)
@@ -406,7 +407,8 @@ void OpenSegments::UniteReaders(int segment, const ir::Node& node) {
 
 bool OpenSegments::MayUnite(const OpenSegment& a, const OpenSegment& b) const {
   return std::max(a.fusion, b.fusion) == Fusion::kAll &&
-         a.segment.nodes.size() + b.segment.nodes.size() <= kMaxNodes &&
+         a.segment.nodes.size() + a.cone_nodes + b.segment.nodes.size() + b.cone_nodes <=
+             kMaxNodes &&
          a.tensors + b.tensors <= kMaxTensors;
 }
 

@@ -26,6 +26,7 @@ struct ValueState {
   uint8_t depth = 0;               // floating: nodes above it, up to a map
   int level = 0;                   // floating: the lowest of segments that may compute it
   std::vector<ir::ValueId> bases;  // of a map, as in SegmentNode
+  size_t cone_nodes = 0;           // of a map
   bool dependent = false;          // on a reduction of its own segment
   bool late = false;               // complete only when the grid has ended: for epilogues alone
   bool closed = false;             // nobody may use it within its segment
@@ -38,6 +39,7 @@ struct OpenSegment {
   absl::flat_hash_set<Instance> instances;          // computed here
   absl::flat_hash_map<ir::ValueId, DimMap> leaves;  // read from memory, or floating: first use
   absl::flat_hash_set<ir::ValueId> mapped;          // read from memory by maps
+  size_t cone_nodes = 0;                            // that maps compute besides the segment's
   int64_t heaviest_bytes = 0;                       // of a tensor read
   int8_t inner = kNone;                             // axis along which that tensor is contiguous
   size_t tensors = 0;                               // reads and graph outputs

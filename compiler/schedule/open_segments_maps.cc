@@ -18,6 +18,27 @@ constexpr int kMaxConeSlots = 64;
 // As many bytes move in the time of a launch (README, figures "copy" and "time").
 constexpr int64_t kLaunchBytes = 6 << 20;
 
+// The axes along which a map's first operand runs, where its result lies along `axes`.
+DimMap MainAxes(const ir::Graph& graph, const ir::Node& map, const DimMap& axes) {
+  const ir::Dims& from = graph.type(map.operands[0]).shape;
+  const ir::Dims& to = graph.type(map.results[0]).shape;
+  DimMap main(from.size(), kNone);
+  if (map.op == ir::Op::kReshape) {
+    // The last dims that stay, and the innermost of those that do not.
+    bool same = true;
+    for (size_t d = from.size(), t = to.size(); d > 0 && t > 0 && same; --d, --t) {
+      main[d - 1] = axes[t - 1];
+      same = from[d - 1] == to[t - 1];
+    }
+    return main;
+  }
+  main = axes;
+  const bool indexing =
+      map.op != ir::Op::kSlice && map.op != ir::Op::kPad && map.op != ir::Op::kCat;
+  if (indexing) main[map.attributes.Ints(ir::AttributeKey::kDims)[0]] = kNone;
+  return main;
+}
+
 }  // namespace
 
 // Pointwise values of open segments may be computed again under a map.
@@ -80,6 +101,7 @@ void OpenSegments::VisitMap(NodeId id) {
   }
   ValueState& state = states_[result];
   state.bases = std::move(cone.bases);
+  state.cone_nodes = static_cast<size_t>(cone.nodes);
   for (const ValueId base : state.bases) state.level = std::max(state.level, LevelOf(base) + 1);
   state.floating = !alone && !is_output_[result] && cone.fits;
   if (!state.floating) TryJoin(id, state.level);
@@ -104,6 +126,7 @@ void OpenSegments::Materialise(ValueId id) {
 }
 
 void OpenSegments::NoteBases(OpenSegment& open, const ir::Node& map, const DimMap& frame) {
+  open.cone_nodes += states_[map.results[0]].cone_nodes;
   for (const ValueId base : states_[map.results[0]].bases)
     open.tensors += open.mapped.insert(base).second;
   // The axes along which its first tensor runs, as far as maps keep them.
@@ -112,7 +135,7 @@ void OpenSegments::NoteBases(OpenSegment& open, const ir::Node& map, const DimMa
   for (int i = 0; i < kMaxConeNodes; ++i) {
     const ValueId operand = node->operands[0];
     if (IsMap(node->op)) {
-      if (node->op != ir::Op::kSlice) return;
+      axes = MainAxes(graph_, *node, axes);
     } else if (graph_.type(operand).scalar) {
       return;
     } else {

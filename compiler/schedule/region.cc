@@ -1,7 +1,9 @@
 #include "compiler/schedule/region.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "compiler/schedule/cost.h"
 #include "compiler/schedule/lowering_internal.h"
 #include "compiler/schedule/region_builder_internal.h"
 #include "runtime/base/status_macros.h"
@@ -23,6 +25,16 @@ int64_t Region::Columns() const {
   for (const Dim& dim : dims)
     if (dim.column) product *= dim.extent;
   return product;
+}
+
+bool TakesCoordinates(const Region& region) {
+  return std::any_of(region.instrs.begin(), region.instrs.end(),
+                     [](const Instr& instr) { return TakesCoordinates(instr); });
+}
+
+int IssueSlots(const Instr& instr) {
+  if (instr.kind == Instr::Kind::kFetch) return 8;
+  return instr.kind == Instr::Kind::kIndex ? 2 : IssueSlots(instr.op);
 }
 
 bool InHostMemory(const ir::Graph& graph, ValueId id) {

@@ -46,7 +46,11 @@ struct Instr {
     kScalar,    // runtime scalar `index` of Region::scalars
     kConstant,  // number
     kCompute,   // pointwise op; operands have the dtype it computes in
-    kReduce,    // op: kSum, kProd, kMax, kMin; kVar, kExp (online.h); in dtype
+    kIndex,     // Σ access.strides · coordinate, an i32 or i64; names no tensor
+    // The element of the access, operands[0] elements further (an i32 or i64). With operands[1]:
+    // only where that is true, else 0.
+    kFetch,
+    kReduce,  // op: kSum, kProd, kMax, kMin; kVar, kExp (online.h); in dtype
   };
   Kind kind = Kind::kCompute;
   ir::Op op = ir::Op::kSet;
@@ -55,7 +59,7 @@ struct Instr {
   ir::DType rounding = ir::DType::kFloat;  // cast: the dtype cast to, which may be 16 bits wide
   ir::Number number = false;
   uint32_t index = 0;  // kScalar
-  Access access;       // kLoad
+  Access access;       // kLoad, kFetch, kIndex
 
   uint32_t dims = 0;  // bit d: varies along region dim d
   ValueClass value_class = ValueClass::kScalar;
@@ -63,6 +67,19 @@ struct Instr {
   uint8_t stage = 0;         // row reductions that must be complete before it
   bool late = false;         // complete only when the grid has ended: over rows, or after one
 };
+
+inline bool ReadsMemory(const Instr& instr) {
+  return instr.kind == Instr::Kind::kLoad || instr.kind == Instr::Kind::kFetch;
+}
+// Computed where it is used, element by element, while plain loads come ahead and in vectors.
+inline bool IsComputed(const Instr& instr) {
+  return instr.kind == Instr::Kind::kCompute || instr.kind == Instr::Kind::kIndex ||
+         instr.kind == Instr::Kind::kFetch;
+}
+// Whether it takes the coordinates of an element.
+inline bool TakesCoordinates(const Instr& instr) {
+  return instr.kind == Instr::Kind::kIndex || instr.kind == Instr::Kind::kFetch;
+}
 
 struct Store {
   uint32_t value = 0;  // instr
@@ -83,13 +100,23 @@ struct Region {
   int64_t Elements() const { return Rows() * Columns(); }
 };
 
-// Every load's and store's access, of a Region or a const Region.
+// Every access to memory, of a Region or a const Region.
 template <class AnyRegion, class Function>
 void ForEachAccess(AnyRegion& region, Function function) {
   for (auto& instr : region.instrs)
-    if (instr.kind == Instr::Kind::kLoad) function(instr.access);
+    if (ReadsMemory(instr)) function(instr.access);
   for (auto& store : region.stores) function(store.access);
 }
+// The strides of those, and of indices.
+template <class AnyRegion, class Function>
+void ForEachStrides(AnyRegion& region, Function function) {
+  ForEachAccess(region, [&](auto& access) { function(access.strides); });
+  for (auto& instr : region.instrs)
+    if (instr.kind == Instr::Kind::kIndex) function(instr.access.strides);
+}
+bool TakesCoordinates(const Region& region);
+// As of an op (cost.h), for an instr that is no plain load.
+int IssueSlots(const Instr& instr);
 
 // What memory holds for the values of a graph.
 struct Memory {

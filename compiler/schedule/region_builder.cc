@@ -98,10 +98,10 @@ void OrderDims(absl::Span<const Axis> axes, Region& region) {
     return (axes[a].role == Role::kRow) > (axes[b].role == Role::kRow);
   });
   for (size_t a : order) region.dims.push_back({axes[a].extent, axes[a].role != Role::kRow});
-  ForEachAccess(region, [&](Access& access) {
-    Strides strides;
-    for (size_t a : order) strides.push_back(access.strides[a]);
-    access.strides = std::move(strides);
+  ForEachStrides(region, [&](Strides& strides) {
+    Strides ordered;
+    for (size_t a : order) ordered.push_back(strides[a]);
+    strides = std::move(ordered);
   });
 }
 
@@ -109,14 +109,13 @@ void MergeDims(Region& region) {
   for (size_t d = region.dims.size(); d-- > 1;) {
     const Dim outer = region.dims[d - 1], inner = region.dims[d];
     bool merge = outer.column == inner.column;
-    ForEachAccess(region, [&](Access& access) {
-      merge &= access.strides[d - 1] == access.strides[d] * inner.extent;
+    ForEachStrides(region, [&](const Strides& strides) {
+      merge &= strides[d - 1] == strides[d] * inner.extent;
     });
     if (!merge) continue;
     region.dims[d - 1].extent *= inner.extent;
     region.dims.erase(region.dims.begin() + d);
-    ForEachAccess(region,
-                  [&](Access& access) { access.strides.erase(access.strides.begin() + (d - 1)); });
+    ForEachStrides(region, [&](Strides& strides) { strides.erase(strides.begin() + (d - 1)); });
   }
 }
 
@@ -126,7 +125,7 @@ void Classify(Region& region) {
     (region.dims[d].column ? columns : rows) |= 1u << d;
   for (Instr& instr : region.instrs) {
     instr.dims = 0;
-    if (instr.kind == Instr::Kind::kLoad) {
+    if (ReadsMemory(instr) || instr.kind == Instr::Kind::kIndex) {
       for (size_t d = 0; d < region.dims.size(); ++d)
         if (instr.access.strides[d] != 0) instr.dims |= 1u << d;
     }
@@ -163,6 +162,13 @@ std::string Print(const Region& region) {
     switch (instr.kind) {
       case Instr::Kind::kLoad:
         absl::StrAppend(&text, "load ", access(instr.access));
+        break;
+      case Instr::Kind::kIndex:
+        absl::StrAppend(&text, "index {", absl::StrJoin(instr.access.strides, ","), "}");
+        break;
+      case Instr::Kind::kFetch:
+        absl::StrAppend(&text, "fetch ", access(instr.access));
+        for (uint32_t operand : instr.operands) absl::StrAppend(&text, " %", operand);
         break;
       case Instr::Kind::kScalar:
         absl::StrAppend(&text, "scalar s", instr.index);

@@ -56,7 +56,7 @@ int64_t LoadedBytes(const Region& region, const Stages& stages) {
 int64_t Slots(const Region& region, const Stages& stages) {
   int64_t slots = 1;
   for (const Pass& pass : stages.passes) {
-    for (uint32_t i : pass.elements) slots += IssueSlots(region.instrs[i].op);
+    for (uint32_t i : pass.elements) slots += IssueSlots(region.instrs[i]);
     slots += static_cast<int64_t>(pass.loads.size() + pass.reductions.size() + pass.stores.size());
   }
   return slots;
@@ -67,7 +67,7 @@ int64_t SlotsAgain(const Region& region, const Stages& stages) {
   int64_t slots = 0;
   for (const Pass& pass : stages.passes) {
     for (uint32_t i : pass.elements) {
-      if (computed[i]) slots += IssueSlots(region.instrs[i].op);
+      if (computed[i]) slots += IssueSlots(region.instrs[i]);
       computed[i] = true;
     }
   }
@@ -230,7 +230,7 @@ std::vector<RowStreamStep> SplitRowStream(const Region& region) {
         continue;
       }
       for (uint32_t operand : instr.operands) step.needed[operand] = true;
-      const bool computed = instr.kind == Instr::Kind::kLoad || instr.kind == Instr::Kind::kCompute;
+      const bool computed = instr.kind == Instr::Kind::kLoad || IsComputed(instr);
       if (computed && !IsElement(region, i)) pass.rows.push_back(i);
     }
     std::reverse(pass.rows.begin(), pass.rows.end());

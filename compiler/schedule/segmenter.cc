@@ -168,7 +168,7 @@ void DropUnneeded(const ir::Graph& graph, OpenSegments& open, absl::Span<const i
 absl::Status CheckLowered(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
     if (node.op == ir::Op::kVar || node.op == ir::Op::kVarMean || node.op == ir::Op::kWelford ||
-        node.op == ir::Op::kSize)
+        node.op == ir::Op::kSize || node.op == ir::Op::kTriu)
       return absl::InternalError(absl::StrCat("no kernel computes node '", ir::Info(node.op).name,
                                               "' (value ", node.results[0],
                                               "): canonicalisation should have lowered it"));

@@ -43,7 +43,7 @@ Stages PlanStages(const Region& region, int max_again) {
     if (instr.late && instr.kind != Instr::Kind::kReduce) continue;
     passes = std::max<size_t>(passes, instr.stage + 1);
     if (!element[i] || instr.kind == Instr::Kind::kLoad) continue;
-    cost[i] = IssueSlots(instr.op);
+    cost[i] = IssueSlots(instr);
     for (uint32_t operand : instr.operands) cost[i] = std::min(cost[i] + cost[operand], 1 << 20);
   }
 

@@ -102,6 +102,7 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo&) {
 std::string Applies(const Region& region, const DeviceInfo& device) {
   if (region.row_reductions || region.column_reductions) return "it has reductions";
   if (region.dims.size() < 2) return "it has one dim";
+  if (TakesCoordinates(region)) return "it computes indices";
   if (OtherDim(region) + 1 == region.dims.size()) return "no tensor runs along another dim";
   if (Propose(region, device).empty()) {
     return absl::StrCat("tiles of ", kMinTileElements, " elements take more shared memory than ",

@@ -1,5 +1,7 @@
 // The shape ops and maps of NodeEvaluator: elements are moved, with the bounds that they carry.
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "runtime/cpu/index.h"
 #include "runtime/cpu/node_evaluator.h"
@@ -11,9 +13,11 @@ using ir::AttributeKey;
 using ir::Dims;
 using ir::Op;
 
+bool IsFloat(const HostTensor& tensor) { return ir::IsFloatingPoint(tensor.type.dtype); }
+
 // Element `to` of the result becomes element `from` of an operand.
 void MoveElement(const HostTensor& operand, int64_t from, HostTensor& result, size_t to) {
-  if (ir::IsFloatingPoint(result.type.dtype)) {
+  if (IsFloat(result)) {
     result.floats[to] = operand.floats[from];
   } else {
     result.integers[to] = operand.integers[from];
@@ -26,6 +30,26 @@ void MoveByStrides(const HostTensor& operand, int64_t offset, const Dims& stride
                    HostTensor& result) {
   ForEachPoint(result.type.shape, std::array<Dims, 1>{strides},
                [&](size_t i, const auto& at) { MoveElement(operand, offset + at[0], result, i); });
+}
+
+// The coordinates of element `at` of a tensor of this shape.
+Dims CoordinatesOf(int64_t at, const Dims& shape) {
+  Dims coordinates(shape.size(), 0);
+  for (size_t d = shape.size(); d-- > 0;) {
+    coordinates[d] = at % shape[d];
+    at /= shape[d];
+  }
+  return coordinates;
+}
+
+// The element at these coordinates; nullopt outside the tensor.
+std::optional<int64_t> ElementAt(const Dims& coordinates, const Dims& shape) {
+  int64_t at = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (coordinates[d] < 0 || coordinates[d] >= shape[d]) return std::nullopt;
+    at = at * shape[d] + coordinates[d];
+  }
+  return at;
 }
 
 }  // namespace
@@ -64,8 +88,86 @@ absl::Status NodeEvaluator::Map(HostTensor& result) const {
       MoveByStrides(operand, offset, own, result);
       return absl::OkStatus();
     }
+    case Op::kReshape:
+      MoveByStrides(operand, 0, ir::ContiguousStrides(result.type.shape), result);
+      return absl::OkStatus();
+    case Op::kTriu:
+      Triu(result);
+      return absl::OkStatus();
+    case Op::kPad:
+      Pad(result);
+      return absl::OkStatus();
+    case Op::kCat:
+      Cat(result);
+      return absl::OkStatus();
+    case Op::kIndexSelect:
+    case Op::kGather:
+    case Op::kTakeAlongAxis:
+      TakeByIndex(result);
+      return absl::OkStatus();
     default:
       return absl::InternalError("a map without evaluation");
+  }
+}
+
+// Elements not written are 0 (Allocate).
+void NodeEvaluator::Triu(HostTensor& result) const {
+  const Dims& shape = result.type.shape;
+  const int64_t diagonal = node_.attributes.Int(AttributeKey::kDiagonal);
+  const int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+    const int64_t row = i / columns % rows, column = i % columns;
+    // Without overflow: the left side has at most 41 bits.
+    if (column - row >= diagonal) MoveElement(*operands_[0], i, result, i);
+  }
+}
+
+void NodeEvaluator::Pad(HostTensor& result) const {
+  Fill(*operands_[1], result);
+  const Dims& from = operands_[0]->type.shape;
+  const std::vector<int64_t>& widths = node_.attributes.Ints(AttributeKey::kPadWidths);
+  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+    Dims at = CoordinatesOf(i, result.type.shape);
+    for (size_t w = 0; w < widths.size(); w += 2) at[at.size() - 1 - w / 2] -= widths[w];
+    if (const auto element = ElementAt(at, from)) MoveElement(*operands_[0], *element, result, i);
+  }
+}
+
+void NodeEvaluator::Cat(HostTensor& result) const {
+  const int64_t dim = node_.attributes.Ints(AttributeKey::kDims)[0];
+  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+    Dims at = CoordinatesOf(i, result.type.shape);
+    for (const HostTensor* operand : operands_) {
+      if (const auto element = ElementAt(at, operand->type.shape)) {
+        MoveElement(*operand, *element, result, i);
+        break;
+      }
+      at[dim] -= operand->type.shape[dim];
+    }
+  }
+}
+
+void NodeEvaluator::TakeByIndex(HostTensor& result) const {
+  const HostTensor& operand = *operands_[0];
+  const HostTensor& index = *operands_[1];
+  const int64_t dim = node_.attributes.Ints(AttributeKey::kDims)[0];
+  // Where a tensor has one element along a dim, that is the one.
+  const auto within = [](Dims at, const Dims& shape) {
+    for (size_t d = 0; d < at.size(); ++d)
+      if (shape[d] == 1) at[d] = 0;
+    return at;
+  };
+  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+    Dims at = CoordinatesOf(i, result.type.shape);
+    const int64_t named = node_.op == Op::kIndexSelect
+                              ? at[dim]
+                              : *ElementAt(within(at, index.type.shape), index.type.shape);
+    if (node_.op == Op::kTakeAlongAxis) at = within(at, operand.type.shape);
+    at[dim] = index.integers[named];
+    if (const auto element = ElementAt(at, operand.type.shape))
+      MoveElement(operand, *element, result, i);
+    if (!index.error.empty() && index.error[named] != 0)
+      result.error[i] = std::numeric_limits<double>::infinity();
   }
 }
 

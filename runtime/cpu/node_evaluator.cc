@@ -228,7 +228,11 @@ absl::Status NodeEvaluator::Compute(absl::Span<HostTensor> results) const {
       Constant(results[0]);
       return absl::OkStatus();
     case ir::OpClass::kFactory:
-      Fill(results[0]);
+      if (node_.op == Op::kIota) {
+        Iota(results[0]);
+      } else {
+        Fill(*operands_[0], results[0]);
+      }
       return absl::OkStatus();
     case ir::OpClass::kPointwise:
       if (node_.op != Op::kCast) return Pointwise(results[0]);
@@ -275,15 +279,39 @@ void NodeEvaluator::Constant(HostTensor& result) const {
       attribute);
 }
 
-void NodeEvaluator::Fill(HostTensor& result) const {
+void NodeEvaluator::Fill(const HostTensor& scalar, HostTensor& result) const {
   const DType dtype = result.type.dtype;
-  const Operand value{operands_[0], dtype, options_.double_precision};
+  const Operand value{&scalar, dtype, options_.double_precision};
   if (IsFloat(result)) {
     std::fill(result.floats.begin(), result.floats.end(), value.Float(0));
   } else {
     std::fill(result.integers.begin(), result.integers.end(), value.Integer(0));
   }
   if (options_.track_error) std::fill(result.error.begin(), result.error.end(), value.Error(0));
+}
+
+// Integers wrap. A float is rounded as by a multiplication and an addition in its compute type.
+void NodeEvaluator::Iota(HostTensor& result) const {
+  const DType dtype = result.type.dtype;
+  const Operand start{operands_[0], dtype, options_.double_precision};
+  const Operand step{operands_[1], dtype, options_.double_precision};
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (!IsFloat(result)) {
+      const uint64_t value = static_cast<uint64_t>(start.Integer(0)) +
+                             static_cast<uint64_t>(step.Integer(0)) * static_cast<uint64_t>(i);
+      result.integers[i] = WrapInteger(static_cast<int64_t>(value), dtype);
+      if (options_.track_error)
+        result.error[i] = std::max(start.IntegerError(0), step.IntegerError(0));
+      continue;
+    }
+    const double far = step.Float(0) * static_cast<double>(i);
+    result.floats[i] = Rounded(dtype, start.Float(0) + far);
+    if (!options_.track_error) continue;
+    const double scale = std::fabs(start.Float(0)) + std::fabs(far);
+    result.error[i] = start.Error(0) + step.Error(0) * static_cast<double>(i) +
+                      3 * RoundingError(ir::ComputeType(dtype), scale) +
+                      RoundingError(dtype, result.floats[i]);
+  }
 }
 
 // The only pointwise op whose result type is not derived from its compute type.

@@ -25,13 +25,18 @@ class NodeEvaluator {
  private:
   absl::Status Compute(absl::Span<HostTensor> results) const;
   void Constant(HostTensor& result) const;
-  void Fill(HostTensor& result) const;  // full: one scalar everywhere
+  void Fill(const HostTensor& value, HostTensor& result) const;  // one scalar everywhere
+  void Iota(HostTensor& result) const;
   void Cast(HostTensor& result) const;
   absl::Status Pointwise(HostTensor& result) const;
   void Reduce(absl::Span<HostTensor> results) const;
   void Moments(absl::Span<HostTensor> results) const;
   void Move(HostTensor& result) const;         // shape ops
   absl::Status Map(HostTensor& result) const;  // maps
+  void Triu(HostTensor& result) const;
+  void Pad(HostTensor& result) const;
+  void Cat(HostTensor& result) const;
+  void TakeByIndex(HostTensor& result) const;  // index_select, gather, take_along_axis
   double Rounded(ir::DType dtype, double value) const {
     return options_.double_precision ? value : RoundTo(dtype, value);
   }

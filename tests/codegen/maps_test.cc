@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "compiler/ir/text.h"
 #include "tests/codegen/plan_runner.h"
@@ -113,6 +114,127 @@ TEST(MapsTest, AnInputThatIsWrittenIsReadBefore) {
       "%a = slice %x {start_indices=[0,0], end_indices=[1,40]}\n"
       "%y = add %x, %a\noutput %y alias %x\n",
       2);
+}
+
+// Merging dims of dense memory is a matter of strides, splitting them always; the rest divides.
+TEST(MapsTest, ReshapesAreAddresses) {
+  Check(
+      "fir 1\n%x = input : f32[6,5,8]\n%w = input : f32[30,8]\n"
+      "%a = reshape %x {shape=[30,8]}\n%y = mul %a, %w\noutput %y\n",
+      1);
+  Check(
+      "fir 1\n%x = input : bf16[6,40]\n%w = input : f32[6,5,8]\n"
+      "%a = reshape %x {shape=[6,5,8]}\n%y = mul %a, %w\noutput %y\n",
+      1);
+  Check(
+      "fir 1\n%x = input : f32[6,5,8]\n%w = input : f32[48,5]\n"
+      "%p = permute %x {dims=[2,0,1]}\n%a = reshape %p {shape=[48,5]}\n"
+      "%y = mul %a, %w\noutput %y\n",
+      1);
+  // [batch, sequence, 3 · heads · width] to queries of [batch, heads, sequence, width].
+  Check(
+      "fir 1\n%x = input : bf16[2,9,192]\n"
+      "%q = slice %x {start_indices=[0,0,64], end_indices=[2,9,128]}\n"
+      "%h = reshape %q {shape=[2,9,4,16]}\n%p = permute %h {dims=[0,2,1,3]}\n"
+      "%f = cast %p {dtype=f32}\n%s = sum %f {dims=[3], keepdim=true}\n%y = sub %f, %s\n"
+      "output %y\n",
+      1);
+}
+
+TEST(MapsTest, ReshapeOfAReductionIsReadFromMemory) {
+  Check(
+      "fir 1\n%x = input : f32[2,12,9]\n%w = input : f32[6]\n"
+      "%g = reshape %x {shape=[4,54]}\n%m = max %g {dims=[1]}\n"
+      "%r = reshape %m {shape=[2,2,1]}\n%b = expand %r {shape=[2,2,6]}\n"
+      "%c = reshape %b {shape=[2,12,1]}\n%y = sub %x, %c\noutput %y\n",
+      2);
+}
+
+TEST(MapsTest, CoordinatesAreValues) {
+  for (const char* n : {"64", "61"}) {
+    Check(std::string("fir 1\n%x = input : f32[40,") + n +
+              "]\n%s = constant {value=3}\n%t = constant {value=-2}\n"
+              "%i = iota %s, %t {dtype=f32, shape=[" +
+              n + "]}\n%y = mul %x, %i\noutput %y\n",
+          1);
+  }
+  Check("fir 1\n%s = constant {value=1}\n%i = iota %s, %s {dtype=bf16, shape=[300]}\noutput %i\n",
+        1);
+}
+
+// Causal softmax, in rows of every form: a part of a warp, a warp, a CTA; masked and shifted;
+// streamed.
+TEST(MapsTest, CausalMasksAreComputedInRows) {
+  for (const int n : {24, 31, 200, 513, 20000, 20001}) {
+    Check(absl::StrCat("fir 1\n%x = input : bf16[", n > 1000 ? 3 : 7, ",", n,
+                       "]\n%f = cast %x {dtype=f32}\n%t = triu %f {diagonal=2}\n"
+                       "%m = max %t {dims=[1], keepdim=true}\n%d = sub %t, %m\n%e = exp %d\n"
+                       "%s = sum %e {dims=[1], keepdim=true}\n%y = truediv %e, %s\noutput %y\n"),
+          1);
+  }
+}
+
+TEST(MapsTest, PadsAndCatsReadOnlyWhatIsThere) {
+  for (const char* n : {"64", "61"}) {
+    Check(absl::StrCat("fir 1\n%x = input : bf16[12,", n, "]\n%v = constant {value=0.5}\n",
+                       "%a = pad %x, %v {pad_widths=[2,3,1,0]}\n"
+                       "%b = pad %x, %v {pad_widths=[5,0,-2,3]}\n%y = add %a, %b\noutput %y\n"),
+          1);
+  }
+  Check(
+      "fir 1\n%x = input : f32[20,64]\n%z = input : f32[20,10]\n"
+      "%a = slice %x {start_indices=[0,0], end_indices=[20,32]}\n"
+      "%b = slice %x {start_indices=[0,32], end_indices=[20,64]}\n%n = neg %b\n"
+      "%c = cat %n, %a, %z {dims=[1]}\n%s = sum %c {dims=[1]}\n"
+      "%d = cat %a, %n {dims=[1]}\n%y = mul %d, %x\noutput %y\noutput %s\n",
+      2);
+  Check(
+      "fir 1\n%x = input : f32[300,33]\n%v = constant {value=2.0}\n"
+      "%a = pad %x, %v {pad_widths=[1,2,3,4]}\n%s = sum %a {dims=[0]}\noutput %s\n",
+      2);
+}
+
+// A pad that is cut off again is none.
+TEST(MapsTest, SliceOfAPadIsALoad) {
+  ASSERT_OK_AND_ASSIGN(
+      const ir::Graph graph,
+      ir::Parse("fir 1\n%x = input : f32[40,64]\n%v = constant {value=1.0}\n"
+                "%a = pad %x, %v {pad_widths=[8,8]}\n"
+                "%b = slice %a {start_indices=[0,8], end_indices=[40,72]}\n%y = neg %b\n"
+                "output %y\n"));
+  ASSERT_OK_AND_ASSIGN(const compiler::PlanRequest request, RequestFor(graph, {}));
+  ASSERT_OK_AND_ASSIGN(const compiler::PlanResult plan, compiler::Plan(request));
+  EXPECT_THAT(plan.explanation, ::testing::Not(::testing::HasSubstr("fetch")));
+}
+
+// Indices out of range give 0 and touch nothing: the emulation's inputs end where they end.
+TEST(MapsTest, IndicesOutOfRangeGiveZero) {
+  const std::string indices =
+      "%s = constant {value=-3}\n%t = constant {value=2}\n%i = iota %s, %t {shape=[11]}\n";
+  Check("fir 1\n%x = input : bf16[9,40]\n" + indices +
+            "%a = index_select %x, %i {dims=[0]}\n%y = exp %a\noutput %y\n",
+        1);
+  Check("fir 1\n%x = input : f32[9,13]\n" + indices +
+            "%b = broadcast_in_dim %i {shape=[9,11], broadcast_dims=[1]}\n"
+            "%a = gather %x, %b {dims=[1]}\n%y = sum %a {dims=[1]}\noutput %y\noutput %a\n",
+        1);
+  Check("fir 1\n%x = input : f32[14,13]\n" + indices +
+            "%b = broadcast_in_dim %i {shape=[11,1], broadcast_dims=[0]}\n"
+            "%a = take_along_axis %x, %b {dims=[0]}\noutput %a\n",
+        1);
+}
+
+// Cross entropy: the target's logit is one load a row.
+TEST(MapsTest, TargetsAreTakenOnceARow) {
+  for (const char* n : {"64", "1001"}) {
+    Check(absl::StrCat("fir 1\n%x = input : bf16[9,", n, "]\n%t = input : i64[9]\n",
+                       "%f = cast %x {dtype=f32}\n%m = max %f {dims=[1], keepdim=true}\n"
+                       "%d = sub %f, %m\n%e = exp %d\n%s = sum %e {dims=[1], keepdim=true}\n"
+                       "%l = log %s\n%i = broadcast %t {is_broadcast_dim=[false,true]}\n"
+                       "%p = take_along_axis %f, %i {dims=[1]}\n%a = add %l, %m\n"
+                       "%y = sub %a, %p\noutput %y\n"),
+          1);
+  }
 }
 
 // More than one kernel computes again for an element.

@@ -41,6 +41,28 @@ TEST(RandomGraphTest, KernelsAgreeWithTheEvaluator) {
   }
 }
 
+// Maps of maps, of what is computed and what is reduced.
+TEST(RandomGraphTest, KernelsOfMapsAgreeWithTheEvaluator) {
+  RandomGraphOptions maps;
+  maps.dtypes = {ir::DType::kFloat, ir::DType::kBFloat16, ir::DType::kInt};
+  maps.max_nodes = 20;
+  maps.ops = {ir::Op::kPermute,     ir::Op::kSlice, ir::Op::kReshape,       ir::Op::kPad,
+              ir::Op::kCat,         ir::Op::kTriu,  ir::Op::kTakeAlongAxis, ir::Op::kGather,
+              ir::Op::kIndexSelect, ir::Op::kIota,  ir::Op::kAdd,           ir::Op::kMul,
+              ir::Op::kNeg,         ir::Op::kCast,  ir::Op::kSum,           ir::Op::kMax,
+              ir::Op::kExpand,      ir::Op::kWhere, ir::Op::kSqueeze};
+  const uint64_t seed = TestSeed();
+  for (int i = 0; i < Graphs(8); ++i) {
+    const RandomGraph random = MakeRandomGraph(seed + i, maps);
+    PlanRunOptions options;
+    options.seed = seed + i;
+    options.emulation.interleavings = {emulation::SixInterleavings()[i % 6]};
+    const absl::Status status = RunPlan(random.graph, options);
+    EXPECT_TRUE(status.ok()) << "seed " << seed + i << ": " << status << "\n"
+                             << ir::Print(random.graph);
+  }
+}
+
 int64_t LargestTensor(const ir::Graph& graph) {
   int64_t largest = 0;
   for (ir::ValueId id = 0; id < graph.value_count(); ++id)

@@ -357,6 +357,95 @@ class ShapeTest(Check):
                 (g.op(f"slice {n} {{start_indices={at[0]}, end_indices={at[1]}}}".replace(", ", ",").replace("],end", "], end")),
                  lambda x: x[tuple(slice(*pair) for pair in zip(*at))])])
 
+    def test_reshape(self):
+        self.check_on_every_dtype([2, 3, 4], lambda g, n: [
+            (g.op(f"reshape {n} {{shape=[{','.join(map(str, shape))}]}}"), lambda x, shape=shape: x.reshape(shape))
+            for shape in ([6, 4], [24], [2, 1, 12], [4, 3, 2], [8, 3])])
+        self.check_on_every_dtype([0, 3], lambda g, n: [(g.op(f"reshape {n} {{shape=[3,0,5]}}"), lambda x: x.reshape(3, 0, 5))])
+        self.check_on_every_dtype([1, 1], lambda g, n: [(g.op(f"reshape {n} {{shape=[]}}"), lambda x: x.reshape(()))])
+
+    def test_triu(self):
+        for shape in ([4, 6], [2, 5, 3]):
+            self.check_on_every_dtype(shape, lambda g, n: [
+                (g.op(f"triu {n} {{diagonal={k}}}"), lambda x, k=k: np.triu(x, k)) for k in (-2, 0, 1, 9, -(2**62))])
+
+    def test_pad(self):
+        for source, shape, widths in (("f32", [3, 4], [1, 2, 0, 3]), ("f64", [3, 4], [-1, 2, 1, -2]), ("i64", [2, 3], [2, 0]), ("bool", [0, 2], [1, 1, 2, 0]),
+                                      ("bf16", [3], [-2, -1])):
+            def build(graph, exact, source=source, shape=shape, widths=widths):
+                for dtype in ref.DTYPES:
+                    x, value = self.random.choice(self.values(dtype), shape), self.random.choice(self.values(source), 1)
+                    name, fill = graph.input(dtype, x), graph.input(source, value.reshape(()), scalar=True)
+                    result = graph.op(f"pad {name}, {fill} {{pad_widths=[{','.join(map(str, widths))}]}}")
+                    pairs = [(0, 0)] * (len(shape) - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
+                    cut = x[tuple(slice(max(0, -low), n - max(0, -high)) for n, (low, high) in zip(shape, pairs))]
+                    expected = np.pad(cut, [(max(0, low), max(0, high)) for low, high in pairs],
+                                      constant_values=ref.cast(source, dtype, value, exact)[0])
+                    graph.output(result, f"pad of {dtype}{shape} with {source}", dtype, expected, steps=0)
+
+            self.evaluate(build)
+
+    def test_cat(self):
+        for dim in (0, 1):
+            def build(graph, exact, dim=dim):
+                for dtype in ref.DTYPES:
+                    shapes = [[3, 4], [3, 4], [3, 4]]
+                    for i, extent in enumerate((2, 0, 5)):
+                        shapes[i][dim] = extent
+                    arrays = [self.random.choice(self.values(dtype), shape) for shape in shapes]
+                    names = [graph.input(dtype, x) for x in arrays]
+                    graph.output(graph.op(f"cat {', '.join(names)} {{dims=[{dim}]}}"), f"cat of {dtype}", dtype, np.concatenate(arrays, dim), steps=0)
+
+            self.evaluate(build)
+
+    def take(self, op, shape, index_shape, dim, function):
+        """Indices reach out of range on both sides; function(x, in-range indices) is cut to 0 there."""
+        def build(graph, exact):
+            for dtype, kind in itertools.product(ref.DTYPES, ("i32", "i64")):
+                x = self.random.choice(self.values(dtype), shape)
+                index = self.random.integers(-2, shape[dim] + 2, index_shape)
+                index.reshape(-1)[:2] = (2**31 - 1, -(2**31)) if kind == "i32" else (2**63 - 1, -(2**63))
+                inside = (index >= 0) & (index < shape[dim])
+                taken, there = function(x, np.where(inside, index, 0), inside)
+                result = graph.op(f"{op} {graph.input(dtype, x)}, {graph.input(kind, index)} {{dims=[{dim}]}}")
+                graph.output(result, f"{op} of {dtype}{shape} at {kind}{list(index_shape)}", dtype, np.where(there, taken, 0), steps=0)
+
+        self.evaluate(build)
+
+    def test_index_select(self):
+        for dim in (0, 1, 2):
+            def select(x, index, inside, dim=dim):
+                return np.take(x, index, dim), inside.reshape([-1 if d == dim else 1 for d in range(3)])
+            self.take("index_select", [3, 4, 5], [7], dim, select)
+
+    def test_gather(self):
+        def gather(dim):
+            def at(x, index, inside):
+                places = list(np.indices(index.shape))
+                places[dim] = index
+                return x[tuple(places)], inside
+            return at
+        self.take("gather", [3, 4], [2, 4], 1, gather(1))
+        self.take("gather", [3, 4], [6, 3], 0, gather(0))
+
+    def test_take_along_axis(self):
+        def along(dim):
+            return lambda x, index, inside: (np.take_along_axis(x, index, dim), inside)
+        self.take("take_along_axis", [3, 4], [3, 6], 1, along(1))
+        self.take("take_along_axis", [3, 4], [1, 6], 1, along(1))
+        self.take("take_along_axis", [1, 4], [5, 2], 1, along(1))
+
+    def test_iota(self):
+        def build(graph, exact):
+            size = graph.op(f"size {graph.input('bf16', np.zeros([5]))} {{dims=[0]}}")
+            for source, target in itertools.product(("i64", "f32", "f64"), (d for d in ref.DTYPES if d != "bool")):
+                for start, step in ((0, 1), (-3, 2), (7, -1)):
+                    names = [graph.input(source, np.array(v), scalar=True) for v in (start, step)]
+                    result = graph.op(f"iota {names[0]}, {names[1]}, {size} {{dtype={target}, shape=[-1]}}")
+                    graph.output(result, f"iota of {source} as {target}", target, start + step * np.arange(5), steps=0)
+
+        self.evaluate(build)
+
     def test_size_and_full(self):
         def build(graph, exact):
             tensor = graph.input("bf16", np.zeros([4, 3]))

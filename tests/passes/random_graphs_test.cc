@@ -63,7 +63,9 @@ bool HasTensorPower(const ir::Graph& graph) {
 bool IsUndefined(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
     const ir::DType dtype = graph.type(node.results[0]).dtype;
-    if (node.op == ir::Op::kFull && ir::IsFloatingPoint(dtype)) return true;
+    const bool rounds_scalars =
+        node.op == ir::Op::kFull || node.op == ir::Op::kIota || node.op == ir::Op::kPad;
+    if (rounds_scalars && ir::IsFloatingPoint(dtype)) return true;
     if (node.op == ir::Op::kSignbit) return true;
     const auto value = FloatConstant(graph, node.results[0]);
     if (value && dtype != ir::DType::kDouble && ConstantOf(dtype, *value) != *value) return true;

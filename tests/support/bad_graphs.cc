@@ -104,11 +104,11 @@ const BadGraph kBad[] = {
      "%a=input:f32[4]\n%b=sum %a {dims=[0], dims=[0]}\noutput %b",
      "inputs{dtype:FLOAT shape:4} nodes{op:'sum' operands:0 attributes{key:DIMS ints{values:0}} "
      "attributes{key:DIMS ints{values:0}}}"},
-    {"AttributeKeyUnknown", Rule::kAttributes, "sum: attribute key 99 is unknown, known: 1 to 13",
+    {"AttributeKeyUnknown", Rule::kAttributes, "sum: attribute key 99 is unknown, known: 1 to 15",
      nullptr, "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{key:99 ints{values:0}}}"},
-    {"AttributeKey0", Rule::kAttributes, "attribute key 0 is unknown, known: 1 to 13", nullptr,
+    {"AttributeKey0", Rule::kAttributes, "attribute key 0 is unknown, known: 1 to 15", nullptr,
      "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{ints{values:0}}}"},
-    {"AttributeKeyNegative", Rule::kAttributes, "attribute key -1 is unknown, known: 1 to 13",
+    {"AttributeKeyNegative", Rule::kAttributes, "attribute key -1 is unknown, known: 1 to 15",
      nullptr, "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{key:-1 ints{values:0}}}"},
     {"AttributeWithoutValue", Rule::kAttributes, "sum: attribute 'dims' has no value", nullptr,
      "inputs{dtype:FLOAT} nodes{op:'sum' operands:0 attributes{key:DIMS}}"},
@@ -275,6 +275,61 @@ const BadGraph kBad[] = {
      "%a=input:f32[4]\n%b=slice %a {start_indices=[-1], end_indices=[2]}",
      "inputs{dtype:FLOAT shape:4} nodes{op:'slice' operands:0 attributes{key:START_INDICES "
      "ints{values:-1}} attributes{key:END_INDICES ints{values:2}}}"},
+
+    {"ReshapeOfOtherElements", Rule::kReshape,
+     "the operand has 12 elements, shape=[5,2] has 10 elements",
+     "%a=input:f32[3,4]\n%b=reshape %a {shape=[5,2]}",
+     "inputs{dtype:FLOAT shape:[3,4]} nodes{op:'reshape' operands:0 attributes{key:SHAPE "
+     "ints{values:[5,2]}}}"},
+    {"TriuOfAVector", Rule::kTriu, "the operand has 1 dim, must have 2 or more",
+     "%a=input:f32[4]\n%b=triu %a", "inputs{dtype:FLOAT shape:4} nodes{op:'triu' operands:0}"},
+    {"PadOfTooManyDims", Rule::kPad, "pad_widths=[1,1,1,1] has 4 entries, the operand's rank is 1",
+     "%a=input:f32[4]\n%v=input:f32\n%b=pad %a, %v {pad_widths=[1,1,1,1]}",
+     "inputs{dtype:FLOAT shape:4} inputs{dtype:FLOAT scalar:true} nodes{op:'pad' operands:[0,1] "
+     "attributes{key:PAD_WIDTHS ints{values:[1,1,1,1]}}}"},
+    {"PadBelowNothing", Rule::kPad, "dim 0 has extent 4 and cannot be widened by -3 and -2",
+     "%a=input:f32[4]\n%v=input:f32\n%b=pad %a, %v {pad_widths=[-3,-2]}",
+     "inputs{dtype:FLOAT shape:4} inputs{dtype:FLOAT scalar:true} nodes{op:'pad' operands:[0,1] "
+     "attributes{key:PAD_WIDTHS ints{values:[-3,-2]}}}"},
+    {"PadWithATensor", Rule::kOperandKind, "operand 1, the fill, must be a scalar",
+     "%a=input:f32[4]\n%b=pad %a, %a {pad_widths=[1,1]}",
+     "inputs{dtype:FLOAT shape:4} nodes{op:'pad' operands:[0,0] attributes{key:PAD_WIDTHS "
+     "ints{values:[1,1]}}}"},
+    {"CatOfOtherExtents", Rule::kCat, "operand 1 has extent 5 at dim 1, an earlier operand 4",
+     "%a=input:f32[3,4]\n%b=input:f32[3,5]\n%c=cat %a, %b {dims=[0]}",
+     "inputs{dtype:FLOAT shape:[3,4]} inputs{dtype:FLOAT shape:[3,5]} nodes{op:'cat' "
+     "operands:[0,1] attributes{key:DIMS ints{values:0}}}"},
+    {"CatOfDTypes", Rule::kCat, "operand 1 is bf16[3]{1}, operand 0 f32[3]{1}",
+     "%a=input:f32[3]\n%b=input:bf16[3]\n%c=cat %a, %b {dims=[0]}",
+     "inputs{dtype:FLOAT shape:3} inputs{dtype:BFLOAT16 shape:3} nodes{op:'cat' operands:[0,1] "
+     "attributes{key:DIMS ints{values:0}}}"},
+    {"IndicesOfFloats", Rule::kIndexing,
+     "operand 1, the indices, must be a tensor of i32 or i64, not f32[3]{1}",
+     "%a=input:f32[3]\n%b=index_select %a, %a {dims=[0]}",
+     "inputs{dtype:FLOAT shape:3} nodes{op:'index_select' operands:[0,0] attributes{key:DIMS "
+     "ints{values:0}}}"},
+    {"IndicesOfAnotherRank", Rule::kIndexing, "operand 1, the indices, has rank 1, must have 2",
+     "%a=input:f32[3,4]\n%i=input:i64[3]\n%b=gather %a, %i {dims=[0]}",
+     "inputs{dtype:FLOAT shape:[3,4]} inputs{dtype:INT shape:3} nodes{op:'gather' operands:[0,1] "
+     "attributes{key:DIMS ints{values:0}}}"},
+    {"GatherOfMoreThanThereIs", Rule::kIndexing,
+     "the indices have extent 5 at dim 1, operand 0 has 4",
+     "%a=input:f32[3,4]\n%i=input:i64[2,5]\n%b=gather %a, %i {dims=[0]}",
+     "inputs{dtype:FLOAT shape:[3,4]} inputs{dtype:INT shape:[2,5]} nodes{op:'gather' "
+     "operands:[0,1] attributes{key:DIMS ints{values:0}}}"},
+    {"TakeAlongAnUnknownAxis", Rule::kIndexing, "dims=[2] must name one dim of rank 2",
+     "%a=input:f32[3,4]\n%i=input:i64[3,4]\n%b=take_along_axis %a, %i {dims=[2]}",
+     "inputs{dtype:FLOAT shape:[3,4]} inputs{dtype:INT shape:[3,4]} nodes{op:'take_along_axis' "
+     "operands:[0,1] attributes{key:DIMS ints{values:2}}}"},
+    {"IotaOfBools", Rule::kDType,
+     "takes i32, i64, f16, bf16, f32 and f64 as attribute dtype, not bool",
+     "%s=input:i64\n%b=iota %s, %s {dtype=bool, shape=[4]}",
+     "inputs{dtype:INT scalar:true} nodes{op:'iota' operands:[0,0] attributes{key:DTYPE "
+     "dtype:BOOL} attributes{key:SHAPE ints{values:4}}}"},
+    {"IotaOfTwoDims", Rule::kShapeOperands, "shape=[4,4] has 2 entries, must have 1",
+     "%s=input:i64\n%b=iota %s, %s {shape=[4,4]}",
+     "inputs{dtype:INT scalar:true} nodes{op:'iota' operands:[0,0] attributes{key:SHAPE "
+     "ints{values:[4,4]}}}"},
 
     // Outputs.
     {"ScalarOutput", Rule::kOutputIsTensor, " is a scalar of f32", "%a=input:f32\noutput %a",

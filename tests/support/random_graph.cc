@@ -145,6 +145,12 @@ class Generator {
       ProposeShape(Dims(space_), operands, attributes);
       return;
     }
+    if (op == Op::kIota) {
+      operands = {AddConstant(), AddConstant()};
+      attributes.Set(AttributeKey::kDtype, AnyDType());
+      ProposeShape({space_.empty() ? 3 : space_.back()}, operands, attributes);
+      return;
+    }
     for (int i = 0; i < info.min_operands; ++i) {
       operands.push_back(i > 0 && OneIn(4) ? AddConstant() : AnyValue());
     }
@@ -160,7 +166,7 @@ class Generator {
         ProposeShapeOp(op, type, operands, attributes);
         break;
       case ir::OpClass::kMap:
-        ProposeMap(op, type, attributes);
+        ProposeMap(op, type, operands, attributes);
         break;
       default:
         if (op == Op::kCast) attributes.Set(AttributeKey::kDtype, AnyDType());
@@ -224,14 +230,45 @@ class Generator {
     ProposeShape(shape, operands, attributes);
   }
 
-  void ProposeMap(Op op, const Type& type, Attributes& attributes) {
-    if (op == Op::kPermute) {
-      Ints dims(type.shape.size());
-      std::iota(dims.begin(), dims.end(), 0);
-      for (size_t i = dims.size(); i > 1; --i) std::swap(dims[i - 1], dims[Below(i)]);
-      attributes.Set(AttributeKey::kDims, std::move(dims));
-      return;
+  void ProposeMap(Op op, const Type& type, absl::InlinedVector<ValueId, 4>& operands,
+                  Attributes& attributes) {
+    switch (op) {
+      case Op::kPermute: {
+        Ints dims(type.shape.size());
+        std::iota(dims.begin(), dims.end(), 0);
+        for (size_t i = dims.size(); i > 1; --i) std::swap(dims[i - 1], dims[Below(i)]);
+        attributes.Set(AttributeKey::kDims, std::move(dims));
+        return;
+      }
+      case Op::kReshape:
+        return ProposeShape(Regrouped(type.shape), operands, attributes);
+      case Op::kTriu:
+        attributes.Set(AttributeKey::kDiagonal, Between(-3, 3));
+        return;
+      case Op::kSlice:
+        return ProposeSlice(type, attributes);
+      case Op::kPad: {
+        operands[1] = AddConstant();
+        Ints widths(2 * Below(type.shape.size() + 1));
+        for (int64_t& width : widths) width = Between(-2, 3);
+        attributes.Set(AttributeKey::kPadWidths, std::move(widths));
+        return;
+      }
+      default:
+        break;
     }
+    const int64_t dim = Between(0, std::max(0, type.rank() - 1));
+    attributes.Set(AttributeKey::kDims, Ints{dim});
+    if (op == Op::kCat) {
+      while (OneIn(2)) operands.push_back(OneIn(2) ? operands[0] : AnyValue());
+    } else if (!type.scalar && type.rank() > 0 && !OneIn(8)) {
+      Dims shape = type.shape;
+      shape[dim] = Between(1, options_.max_extent);
+      operands[1] = Indices(op == Op::kIndexSelect ? Dims{shape[dim]} : shape, type.shape[dim]);
+    }
+  }
+
+  void ProposeSlice(const Type& type, Attributes& attributes) {
     Ints starts, ends;
     for (const int64_t extent : type.shape) {
       const bool whole = OneIn(2);
@@ -241,6 +278,41 @@ class Generator {
     }
     attributes.Set(AttributeKey::kStartIndices, std::move(starts));
     attributes.Set(AttributeKey::kEndIndices, std::move(ends));
+  }
+
+  // Neighbours made one and taken apart.
+  Dims Regrouped(Dims shape) {
+    for (int i = 0; i < 3 && !shape.empty(); ++i) {
+      const size_t d = Below(shape.size());
+      if (d + 1 < shape.size() && OneIn(2)) {
+        if (shape[d] < 0 || shape[d + 1] < 0) continue;
+        shape[d] *= shape[d + 1];
+        shape.erase(shape.begin() + d + 1);
+      } else if (shape.size() < 8) {
+        const int64_t factor = Between(1, 4);
+        if (shape[d] <= 0 || shape[d] % factor != 0) continue;
+        shape[d] /= factor;
+        shape.insert(shape.begin() + d + Below(2), factor);
+      }
+    }
+    return shape;
+  }
+
+  // A tensor of indices around 0 … extent-1.
+  ValueId Indices(const Dims& shape, int64_t extent) {
+    const int64_t last = shape.empty() ? 1 : std::max<int64_t>(1, shape.back());
+    const int64_t around = extent > 0 ? extent : options_.max_extent;
+    const ValueId start = result_.graph.AddConstant(Between(-1, around), DType::kInt);
+    const ValueId step = result_.graph.AddConstant(Between(-2, 2), DType::kInt);
+    Attributes along = {{AttributeKey::kShape, Ints{last}}};
+    if (OneIn(2)) along.Set(AttributeKey::kDtype, DType::kInt32);
+    const ValueId iota = *result_.graph.Add(Op::kIota, {start, step}, std::move(along));
+    Ints whole(shape.begin(), shape.end());
+    if (std::count(whole.begin(), whole.end(), ir::kSymbolic) > 0) return iota;
+    return *result_.graph.Add(
+        Op::kBroadcastInDim, {iota},
+        {{AttributeKey::kBroadcastDims, Ints{static_cast<int64_t>(shape.size()) - 1}},
+         {AttributeKey::kShape, whole}});
   }
 
   // Attribute shape; some symbolic extents with the size ops or constants that give them.
