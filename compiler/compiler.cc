@@ -53,7 +53,7 @@ class Scheduling {
              const executable::Executable& interface, PlanResult& result)
       : graph_(graph),
         request_(request),
-        outputs_(OutputLayouts(interface)),
+        outputs_(OutputLayouts(interface, graph)),
         result_(result),
         fusion_(graph.nodes().size(), Fusion::kAll) {
     for (const InputLayout& input : request.inputs) {

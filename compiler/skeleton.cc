@@ -205,11 +205,18 @@ absl::StatusOr<Executable> Interface(const ir::Graph& graph, const PlanRequest& 
   return executable;
 }
 
-std::vector<schedule::BufferLayout> OutputLayouts(const Executable& interface) {
+std::vector<schedule::BufferLayout> OutputLayouts(const Executable& interface,
+                                                  const ir::Graph& graph) {
   std::vector<schedule::BufferLayout> layouts;
-  for (const executable::OutputSpec& output : interface.outputs) {
+  for (size_t o = 0; o < interface.outputs.size(); ++o) {
+    const executable::OutputSpec& output = interface.outputs[o];
+    ir::Dims shape;
     schedule::BufferLayout layout;
+    for (const Formula& extent : output.shape) shape.push_back(*extent.AsConstant());
     for (const Formula& stride : output.strides) layout.strides.push_back(*stride.AsConstant());
+    // Computed in another shape, such an output is row-major in both.
+    const ir::Dims& computed = graph.type(graph.outputs()[o].value).shape;
+    if (computed != shape) layout.strides = ir::ContiguousStrides(computed);
     layouts.push_back(std::move(layout));
   }
   return layouts;

@@ -33,8 +33,10 @@ struct ScheduledRegion {
 absl::StatusOr<executable::Executable> Interface(const ir::Graph& graph,
                                                  const PlanRequest& request);
 
-// Strides of the buffers that callers pass for the outputs, from Interface()'s result.
-std::vector<schedule::BufferLayout> OutputLayouts(const executable::Executable& interface);
+// Strides of the buffers that callers pass for the outputs, from Interface()'s result, over the
+// dims that the outputs of `graph` have, which Prepare() made.
+std::vector<schedule::BufferLayout> OutputLayouts(const executable::Executable& interface,
+                                                  const ir::Graph& graph);
 
 // Whether guards will exclude that outputs overlap inputs: their number is bounded.
 bool ExcludesOverlap(const ir::Graph& graph);

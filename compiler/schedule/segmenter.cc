@@ -8,6 +8,7 @@
 #include "compiler/ir/op_table.h"
 #include "compiler/schedule/cost.h"
 #include "compiler/schedule/open_segments_internal.h"
+#include "compiler/schedule/output_reshapes.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::schedule {
@@ -208,6 +209,7 @@ absl::StatusOr<std::vector<Segment>> Segmentation(const SegmentRequest& request)
 
 absl::StatusOr<ir::Graph> Prepare(const ir::Graph& graph) {
   ir::Graph prepared = graph;
+  FUSIOND_RETURN_IF_ERROR(TakeReshapesOffOutputs(prepared));
   for (NodeId id = 0; id < graph.nodes().size(); ++id) {
     const ir::Node node = graph.node(id);
     if (ir::Info(node.op).op_class != ir::OpClass::kReduction || node.results.size() != 1) continue;

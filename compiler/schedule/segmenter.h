@@ -41,7 +41,8 @@ struct SegmentRequest {
 absl::StatusOr<std::vector<Segment>> Segmentation(const SegmentRequest& request);
 
 // Makes a canonical graph fit for Segmentation: an output that is an input becomes a copy, a
-// reduction over no elements its identity.
+// reduction over no elements its identity, and an output behind a reshape has the shape before it
+// (output_reshapes.h).
 absl::StatusOr<ir::Graph> Prepare(const ir::Graph& graph);
 
 }  // namespace fusiond::schedule

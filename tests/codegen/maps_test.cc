@@ -28,6 +28,14 @@ void Check(absl::string_view text, size_t kernels, const PlanRunOptions& options
   EXPECT_TRUE(status.ok()) << status << text << plan.explanation;
 }
 
+// The same, where AddressSanitizer sees every access out of bounds.
+void CheckBounds(absl::string_view text, size_t kernels) {
+  PlanRunOptions options;
+  options.emulation.checker = emulation::Checker::kAddress;
+  options.emulation.interleavings = {emulation::SixInterleavings()[2]};
+  Check(text, kernels, options);
+}
+
 TEST(MapsTest, SlicesOfOneInputAreReadWhereTheyLie) {
   for (const int start : {0, 8, 3}) {
     const std::string at = std::to_string(start), end = std::to_string(start + 64);
@@ -116,6 +124,26 @@ TEST(MapsTest, AnInputThatIsWrittenIsReadBefore) {
       2);
 }
 
+// The kernel that computes what is reshaped writes the output.
+TEST(MapsTest, OutputsBehindAReshapeCostNothing) {
+  for (const char* k : {"24", "28"}) {
+    const std::string rows = absl::StrCat("6,", k);
+    Check(absl::StrCat("fir 1\n%x = input : f32[2,12,", k[1] == '4' ? "6" : "7", "]\n",
+                       "%w = input : f32[12,1]\n%g = reshape %x {shape=[", rows, "]}\n",
+                       "%m = max %g {dims=[1], keepdim=true}\n%d = sub %g, %m\n",
+                       "%r = reshape %d {shape=[2,12,", k[1] == '4' ? "6" : "7",
+                       "]}\n%y = mul %r, %w\n%n = neg %y\noutput %n\noutput %m\n"),
+          1);
+  }
+  // Where what stands behind the reshape is used besides, it is not.
+  Check(
+      "fir 1\n%x = input : f32[2,12,6]\n%g = reshape %x {shape=[6,24]}\n"
+      "%m = max %g {dims=[1], keepdim=true}\n%d = sub %g, %m\n"
+      "%r = reshape %d {shape=[2,12,6]}\n%y = exp %r\n%z = sum %y {dims=[2]}\n"
+      "output %y\noutput %z\n",
+      2);
+}
+
 // Merging dims of dense memory is a matter of strides, splitting them always; the rest divides.
 TEST(MapsTest, ReshapesAreAddresses) {
   Check(
@@ -176,19 +204,20 @@ TEST(MapsTest, CausalMasksAreComputedInRows) {
 
 TEST(MapsTest, PadsAndCatsReadOnlyWhatIsThere) {
   for (const char* n : {"64", "61"}) {
-    Check(absl::StrCat("fir 1\n%x = input : bf16[12,", n, "]\n%v = constant {value=0.5}\n",
-                       "%a = pad %x, %v {pad_widths=[2,3,1,0]}\n"
-                       "%b = pad %x, %v {pad_widths=[5,0,-2,3]}\n%y = add %a, %b\noutput %y\n"),
-          1);
+    CheckBounds(
+        absl::StrCat("fir 1\n%x = input : bf16[12,", n, "]\n%v = constant {value=0.5}\n",
+                     "%a = pad %x, %v {pad_widths=[2,3,1,0]}\n"
+                     "%b = pad %x, %v {pad_widths=[5,0,-2,3]}\n%y = add %a, %b\noutput %y\n"),
+        1);
   }
-  Check(
+  CheckBounds(
       "fir 1\n%x = input : f32[20,64]\n%z = input : f32[20,10]\n"
       "%a = slice %x {start_indices=[0,0], end_indices=[20,32]}\n"
       "%b = slice %x {start_indices=[0,32], end_indices=[20,64]}\n%n = neg %b\n"
       "%c = cat %n, %a, %z {dims=[1]}\n%s = sum %c {dims=[1]}\n"
       "%d = cat %a, %n {dims=[1]}\n%y = mul %d, %x\noutput %y\noutput %s\n",
       2);
-  Check(
+  CheckBounds(
       "fir 1\n%x = input : f32[300,33]\n%v = constant {value=2.0}\n"
       "%a = pad %x, %v {pad_widths=[1,2,3,4]}\n%s = sum %a {dims=[0]}\noutput %s\n",
       2);
@@ -211,17 +240,35 @@ TEST(MapsTest, SliceOfAPadIsALoad) {
 TEST(MapsTest, IndicesOutOfRangeGiveZero) {
   const std::string indices =
       "%s = constant {value=-3}\n%t = constant {value=2}\n%i = iota %s, %t {shape=[11]}\n";
-  Check("fir 1\n%x = input : bf16[9,40]\n" + indices +
-            "%a = index_select %x, %i {dims=[0]}\n%y = exp %a\noutput %y\n",
-        1);
-  Check("fir 1\n%x = input : f32[9,13]\n" + indices +
-            "%b = broadcast_in_dim %i {shape=[9,11], broadcast_dims=[1]}\n"
-            "%a = gather %x, %b {dims=[1]}\n%y = sum %a {dims=[1]}\noutput %y\noutput %a\n",
-        1);
-  Check("fir 1\n%x = input : f32[14,13]\n" + indices +
-            "%b = broadcast_in_dim %i {shape=[11,1], broadcast_dims=[0]}\n"
-            "%a = take_along_axis %x, %b {dims=[0]}\noutput %a\n",
-        1);
+  CheckBounds("fir 1\n%x = input : bf16[9,40]\n" + indices +
+                  "%a = index_select %x, %i {dims=[0]}\n%y = exp %a\noutput %y\n",
+              1);
+  CheckBounds("fir 1\n%x = input : f32[9,13]\n" + indices +
+                  "%b = broadcast_in_dim %i {shape=[9,11], broadcast_dims=[1]}\n"
+                  "%a = gather %x, %b {dims=[1]}\n%y = sum %a {dims=[1]}\noutput %y\noutput %a\n",
+              1);
+  CheckBounds("fir 1\n%x = input : f32[14,13]\n" + indices +
+                  "%b = broadcast_in_dim %i {shape=[11,1], broadcast_dims=[0]}\n"
+                  "%a = take_along_axis %x, %b {dims=[0]}\noutput %a\n",
+              1);
+}
+
+// Vectors at a time where offset and guard are one for a vector, in kernels of every kind of row.
+TEST(MapsTest, RowsOfATableComeInVectors) {
+  for (const int n : {64, 61, 20000}) {
+    const std::string text = absl::StrCat(
+        "fir 1\n%x = input : bf16[9,", n, "]\n%s = constant {value=-1}\n%t = constant {value=3}\n",
+        "%i = iota %s, %t {shape=[5]}\n%a = index_select %x, %i {dims=[0]}\n",
+        "%v = constant {value=1.0}\n%p = pad %a, %v {pad_widths=[8,16]}\n%f = cast %p "
+        "{dtype=f32}\n",
+        "%m = max %f {dims=[1], keepdim=true}\n%y = sub %f, %m\noutput %y\n");
+    CheckBounds(text, 1);
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Parse(text));
+    ASSERT_OK_AND_ASSIGN(const compiler::PlanRequest request, RequestFor(graph, {}));
+    ASSERT_OK_AND_ASSIGN(const compiler::PlanResult plan, compiler::Plan(request));
+    if (n % 8 != 0) continue;
+    EXPECT_THAT(plan.sources[0].text, ::testing::HasSubstr("= fd_load_nc<bf16, 4>(p0 + ")) << n;
+  }
 }
 
 // Cross entropy: the target's logit is one load a row.
