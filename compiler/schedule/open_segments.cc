@@ -15,6 +15,9 @@ using ir::ValueId;
 // (README, figure "text"); arguments are 8 bytes a tensor of 4 KB.
 constexpr size_t kMaxNodes = 256;
 constexpr size_t kMaxTensors = 64;
+// Of a chain of functions that far exceed what memory takes meanwhile; each is inlined, and ptxas
+// takes longer than in proportion over long ones: 256 sines 23 s, 68 of them 4.6 s.
+constexpr int kMaxSlots = 2048;
 constexpr uint8_t kMaxFloatingDepth = 4;
 // Segments of one level that are remembered as readers of a tensor.
 constexpr size_t kMaxReaders = 4;
@@ -170,10 +173,12 @@ bool OpenSegments::TryJoin(NodeId id, int level) {
 bool OpenSegments::MatchSegments(const ir::Node& node, Join& join) const {
   join.frame.assign(FrameExtents(graph_, node).size(), kNone);
   size_t nodes = 0, tensors = 0;
+  int slots = IssueSlots(node.op);
   for (size_t s = 0; s < join.segments.size(); ++s) {
     const OpenSegment& open = segments_[join.segments[s]];
     nodes += open.segment.nodes.size() + open.cone_nodes;
     tensors += open.tensors;
+    slots += open.slots;
     // Where the node's operands put the frame's dims.
     std::vector<std::pair<int8_t, int8_t>> dims;  // (axis of this segment, frame dim)
     for (size_t slot = 0; slot < node.operands.size(); ++slot) {
@@ -205,7 +210,7 @@ bool OpenSegments::MatchSegments(const ir::Node& node, Join& join) const {
     }
     join.remaps.push_back(std::move(remap));
   }
-  return nodes < kMaxNodes && tensors < kMaxTensors;
+  return nodes < kMaxNodes && tensors < kMaxTensors && slots <= kMaxSlots;
 }
 
 bool OpenSegments::MatchLeaves(const ir::Node& node, Join& join) const {
@@ -305,6 +310,7 @@ void OpenSegments::Commit(NodeId id, Join& join) {
   open.defined.push_back(node.results[0]);
   open.instances.insert({node.results[0], state.axes});
   open.segment.nodes.push_back({id, join.frame, state.bases});
+  open.slots += IssueSlots(node.op);
   open.tensors += is_output_[node.results[0]];
   if (FusionOf(id) == Fusion::kAll && !IsMap(node.op)) UniteReaders(base, node);
 }
@@ -343,6 +349,7 @@ void OpenSegments::Instantiate(int segment, ValueId id, const DimMap& axes) {
     Instantiate(segment, node.operands[slot], OperandAxes(graph_, node, frame, slot));
   }
   open.segment.nodes.push_back({producer, frame, states_[id].bases});
+  open.slots += IssueSlots(node.op);
 }
 
 void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
@@ -357,8 +364,9 @@ void OpenSegments::Absorb(int into, int from, const DimMap& remap) {
     const DimMap frame = Remapped(node.axes, remap);
     const ir::Node& n = graph_.node(node.node);
     const DimMap axes = ResultAxes(graph_, n, frame);
-    if (base.instances.insert({n.results[0], axes}).second)
-      base.segment.nodes.push_back({node.node, frame, node.bases});
+    if (!base.instances.insert({n.results[0], axes}).second) continue;
+    base.segment.nodes.push_back({node.node, frame, node.bases});
+    base.slots += IssueSlots(n.op);
   }
   base.cone_nodes += other.cone_nodes;
   for (ValueId id : other.mapped) base.tensors += base.mapped.insert(id).second;
@@ -409,7 +417,7 @@ bool OpenSegments::MayUnite(const OpenSegment& a, const OpenSegment& b) const {
   return std::max(a.fusion, b.fusion) == Fusion::kAll &&
          a.segment.nodes.size() + a.cone_nodes + b.segment.nodes.size() + b.cone_nodes <=
              kMaxNodes &&
-         a.tensors + b.tensors <= kMaxTensors;
+         a.tensors + b.tensors <= kMaxTensors && a.slots + b.slots <= kMaxSlots;
 }
 
 // Makes `segment` part of `with` if both read `tensor` and one kernel may hold them.

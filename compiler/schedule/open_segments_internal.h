@@ -43,6 +43,7 @@ struct OpenSegment {
   int64_t heaviest_bytes = 0;                       // of a tensor read
   int8_t inner = kNone;                             // axis along which that tensor is contiguous
   size_t tensors = 0;                               // reads and graph outputs
+  int slots = 0;                                    // issue slots an element (cost.h)
   int64_t largest_frame = 1;                        // points of a node's
   int merged_into = -1;
 };

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/cost.h"
 #include "runtime/base/file.h"
 #include "tests/schedule/scheduling.h"
 #include "tests/support/status_matchers.h"
@@ -240,11 +242,28 @@ output %s
   EXPECT_EQ(cut.regions[0].Columns(), 512);
 }
 
+// NVRTC takes half a minute and more for 256 sines in one kernel.
+TEST(SegmenterTest, ChainsOfHeavyFunctionsAreCutSooner) {
+  for (const auto& [op, nodes, most] : {std::tuple("sin", 256, 4u), std::tuple("neg", 255, 1u)}) {
+    std::string text = "fir 1\n%v0 = input : f32[64,256]\n";
+    for (int i = 0; i < nodes; ++i) absl::StrAppend(&text, "%v", i + 1, " = ", op, " %v", i, "\n");
+    absl::StrAppend(&text, "output %v", nodes, "\n");
+    ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(text));
+    EXPECT_THAT(cut.regions, SizeIs(most));
+    for (const Region& region : cut.regions) {
+      int slots = 0;
+      for (const Instr& instr : region.instrs)
+        if (instr.kind == Instr::Kind::kCompute) slots += IssueSlots(instr.op);
+      EXPECT_LE(slots, 2048);
+    }
+  }
+}
+
 TEST(SegmenterTest, ChainsOfTensOfThousandsOfNodesAreCutInLinearTime) {
   // 20,000 nodes; quadratic work would take minutes.
   std::string text = "fir 1\n%v0 = input : f32[64,64]\n";
   for (int i = 0; i < 20000; ++i)
-    absl::StrAppend(&text, "%v", i + 1, " = ", i % 2 == 0 ? "sin" : "cos", " %v", i, "\n");
+    absl::StrAppend(&text, "%v", i + 1, " = ", i % 2 == 0 ? "neg" : "abs", " %v", i, "\n");
   absl::StrAppend(&text, "output %v20000\n");
   ASSERT_OK_AND_ASSIGN(const SegmentedGraph cut, SegmentText(text));
   EXPECT_GE(cut.regions.size(), 20000u / 256);
