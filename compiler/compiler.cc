@@ -70,8 +70,10 @@ class Scheduling {
       if (!scheduled) continue;
       for (const schedule::Copy& copy : scheduled->storage.copies) {
         const auto& tensors = scheduled->storage.memory.tensors;
-        FUSIOND_RETURN_IF_ERROR(Schedule(schedule::CopyRegion(tensors[copy.from], tensors[copy.to]),
-                                         false, *scheduled));
+        std::vector<schedule::Tensor> to;
+        for (uint32_t tensor : copy.to) to.push_back(tensors[tensor]);
+        FUSIOND_RETURN_IF_ERROR(
+            Schedule(schedule::CopyRegion(tensors[copy.from], to), false, *scheduled));
       }
       return *std::move(scheduled);
     }

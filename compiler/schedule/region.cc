@@ -56,23 +56,28 @@ absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segmen
   return region;
 }
 
-Region CopyRegion(const Tensor& from, const Tensor& to) {
+Region CopyRegion(const Tensor& from, absl::Span<const Tensor> to) {
   Region region;
-  region.tensors = {from, to};
+  region.tensors = {from};
   Instr load;
   load.kind = Instr::Kind::kLoad;
   load.dtype = ir::ComputeType(from.dtype);
   std::vector<Axis> axes;
-  Access source{0, {}}, target{1, {}};
+  Access source{0, {}};
   for (size_t d = 0; d < from.shape.size(); ++d) {
     if (from.shape[d] == 1) continue;
     axes.push_back({from.shape[d]});
     source.strides.push_back(from.strides[d]);
-    target.strides.push_back(to.strides[d]);
   }
   load.access = std::move(source);
   region.instrs.push_back(std::move(load));
-  region.stores.push_back({0, std::move(target)});
+  for (const Tensor& tensor : to) {
+    Access target{static_cast<uint32_t>(region.tensors.size()), {}};
+    for (size_t d = 0; d < from.shape.size(); ++d)
+      if (from.shape[d] != 1) target.strides.push_back(tensor.strides[d]);
+    region.tensors.push_back(tensor);
+    region.stores.push_back({0, std::move(target)});
+  }
   OrderDims(axes, region);
   MergeDims(region);
   Classify(region);

@@ -134,8 +134,8 @@ bool InHostMemory(const ir::Graph& graph, ir::ValueId id);
 // INVALID_ARGUMENT from type inference only, which a verified graph does not cause.
 absl::StatusOr<Region> BuildRegion(const ir::Graph& graph, const Segment& segment,
                                    const Memory& memory);
-// A region that copies one tensor to another of equal shape.
-Region CopyRegion(const Tensor& from, const Tensor& to);
+// A region that copies one tensor to others of equal shape.
+Region CopyRegion(const Tensor& from, absl::Span<const Tensor> to);
 
 // One line an instr, for people and tests: "%2 = mul %0, %1 : f32 full stage 0".
 std::string Print(const Region& region);

@@ -37,6 +37,7 @@ class Planner {
   // Each is an argument of the kernel that makes the value, and no cut of a segment makes them
   // fewer.
   static constexpr size_t kMaxTargets = 32;
+  static constexpr size_t kMaxCopyTargets = 128;
 
   uint32_t AddTensor(ValueId id, Place place, const BufferLayout& layout) {
     Tensor tensor;
@@ -62,7 +63,14 @@ class Planner {
 
   void PlaceValue(size_t segment, ValueId id, absl::Span<const BufferLayout> outputs) {
     uint32_t source = Memory::kNoTensor;
-    std::vector<uint32_t> to_copy;  // tensors of outputs
+    std::vector<Copy> copies;
+    const auto copy_to = [&](uint32_t tensor) {
+      const auto& tensors = storage_.memory.tensors;
+      if (copies.empty() || copies.back().to.size() == kMaxCopyTargets ||
+          tensors[copies.back().to[0]].strides != tensors[tensor].strides)
+        copies.emplace_back();
+      copies.back().to.push_back(tensor);
+    };
     auto& targets = storage_.memory.targets[id];
     for (uint32_t o = 0; o < graph_.outputs().size(); ++o) {
       const ir::Output& output = graph_.outputs()[o];
@@ -73,7 +81,7 @@ class Planner {
           targets.push_back(tensor);
           source = tensor;
         } else {
-          to_copy.push_back(tensor);
+          copy_to(tensor);
         }
         continue;
       }
@@ -82,18 +90,18 @@ class Planner {
       if (MayWriteInPlace(segment, id, *output.alias_input)) {
         targets.push_back(tensor);
       } else {
-        to_copy.push_back(tensor);
+        copy_to(tensor);
       }
     }
     const bool read = last_read_[id] > static_cast<int64_t>(segment);
-    if (source == Memory::kNoTensor && (read || !to_copy.empty())) {
-      const size_t last = to_copy.empty()
+    if (source == Memory::kNoTensor && (read || !copies.empty())) {
+      const size_t last = copies.empty()
                               ? static_cast<size_t>(last_read_[id])
-                              : segments_.size() + storage_.copies.size() + to_copy.size() - 1;
+                              : segments_.size() + storage_.copies.size() + copies.size() - 1;
       source = AddWorkspace(segment, id, last);
       targets.push_back(source);
     }
-    for (uint32_t tensor : to_copy) storage_.copies.push_back({source, tensor});
+    for (Copy& copy : copies) storage_.copies.push_back({source, std::move(copy.to)});
     storage_.memory.source[id] = source;
   }
 

@@ -4,7 +4,7 @@
 // aliases an input is written straight into the input's buffer when nothing can see the difference:
 // no later segment reads that input, and its own segment reads it, if at all, at the very elements
 // that it then writes. Otherwise it goes to workspace and is copied when all segments are done. So
-// are outputs of one value past the first 32.
+// are outputs of one value past the first 32, many by one kernel.
 //
 // Thread-safety: pure function. Cost: linear in nodes.
 #ifndef FUSIOND_COMPILER_SCHEDULE_STORAGE_H_
@@ -30,9 +30,10 @@ struct WorkspaceTensor {
   size_t last_segment = 0;   // that reads it; segments.size() + i for copy i
 };
 
+// One kernel.
 struct Copy {
   uint32_t from = 0;  // tensors of Memory
-  uint32_t to = 0;
+  std::vector<uint32_t> to;
 };
 
 struct Storage {

@@ -87,6 +87,17 @@ TEST(PlanTest, WhatNoKernelHoldsBecomesAKernelPerOp) {
   }
 }
 
+TEST(PlanTest, ValueThatIsAThousandOutputsTakesFewLaunches) {
+  std::string text = "fir 1\n%a = input : f32[64,256]\n%b = neg %a\n";
+  for (int i = 0; i < 1000; ++i) absl::StrAppend(&text, "output %b\n");
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    ASSERT_OK_AND_ASSIGN(const PlanResult plan, Plan(Request(text, arch)));
+    EXPECT_LE(plan.skeleton.steps.size(), 9u) << arch;
+    EXPECT_LE(plan.sources.size(), 3u) << arch;  // equal copies are one image
+    EXPECT_THAT(executable::Validate(plan.skeleton), IsOk());
+  }
+}
+
 TEST(PlanTest, ExplanationTellsTimesInPlainNumbers) {
   ASSERT_OK_AND_ASSIGN(const PlanResult plan, Plan(Request(kAdd, "h100")));
   EXPECT_THAT(plan.explanation, ContainsRegex(", [0-9]+ bytes, about [0-9]+\\.[0-9][0-9] us\n"));
