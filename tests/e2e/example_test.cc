@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "runtime/base/file.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
@@ -32,6 +35,23 @@ TEST(ExampleTest, ShortestWholeUseRuns) {
   const Ran ran = RunProgram({FUSIOND_EXAMPLE_PROGRAM, daemon.sockets()});
   EXPECT_EQ(ran.code, 0) << ran.output;
   EXPECT_THAT(ran.output, ::testing::HasSubstr("y is silu(x) * gate"));
+}
+
+TEST(ExampleTest, RmsNormAgreesWithItsLoops) {
+  TestDaemon daemon;
+  for (const char* name :
+       {"rms_norm_forward", "rms_norm_backward_thunder", "rms_norm_backward_manual"}) {
+    ASSERT_OK_AND_ASSIGN(const std::string graph,
+                         base::ReadFile(absl::StrCat("tests/data/graphs/", name, ".fir")));
+    // As it is it takes minutes without a GPU.
+    std::ofstream(absl::StrCat(daemon.folder(), "/", name, ".fir"))
+        << absl::StrReplaceAll(graph, {{"2048", "24"}, {"8192", "320"}});
+  }
+  daemon.Serve();
+  const Ran ran = RunProgram({FUSIOND_RMS_NORM_PROGRAM, daemon.sockets(), daemon.folder(), "cpu"});
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  for (const char* said : {"rms_norm_forward, by", "thunder, by", "manual, by"})
+    EXPECT_THAT(ran.output, ::testing::HasSubstr(said));
 }
 
 TEST(ExampleTest, ReadmeShowsWhatIsCompiled) {

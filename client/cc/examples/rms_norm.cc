@@ -1,7 +1,8 @@
 // rms_norm SOCKETS GRAPHS TARGET [SEED]
 //
-// A client of a running daemon: launches RMSNorm forward and two definitions of its backward, all
-// 2048x8192 bf16, on random inputs, and compares each result with plain double-precision loops.
+// A client of a running daemon: launches RMSNorm forward and two definitions of its backward, bf16
+// of the forward graph's size (2048x8192), on random inputs, and compares each result with plain
+// double-precision loops.
 //
 //   SOCKETS  folder with control.sock and channel.sock
 //   GRAPHS   folder with the graph files (tests/data/graphs)
@@ -30,7 +31,6 @@
 namespace fusiond::examples {
 namespace {
 
-constexpr size_t kRows = 2048, kColumns = 8192;
 constexpr char kPoison = '\xff';  // a NaN in every element that a launch leaves unwritten
 
 // One tensor of a launch: what goes in, or room for what comes out.
@@ -67,10 +67,14 @@ class Runner {
   Runner(client::Client* client, std::string graphs, std::string target)
       : client_(*client), graphs_(std::move(graphs)), target_(std::move(target)) {}
 
+  absl::StatusOr<ir::Graph> Load(const std::string& graph) const {
+    FUSIOND_ASSIGN_OR_RETURN(const std::string text,
+                             base::ReadFile(absl::StrCat(graphs_, "/", graph, ".fir")));
+    return ir::Parse(text);
+  }
+
   absl::StatusOr<client::Fusion> Compile(const Launch& launch) {
-    const std::string path = absl::StrCat(graphs_, "/", launch.graph, ".fir");
-    FUSIOND_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
-    FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, ir::Parse(text));
+    FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, Load(launch.graph));
     std::vector<client::Layout> layouts;
     for (const HostTensor& input : launch.inputs) layouts.push_back({input.shape, {}});
     return client_.Compile(graph, target_, layouts);
@@ -203,13 +207,16 @@ absl::StatusOr<bool> Run(const std::string& sockets, const std::string& graphs,
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<client::Client> client,
                            client::Client::Connect(sockets));
   Runner runner(client.get(), graphs, target);
-  const RmsNormInputs in = RandomRmsNorm(kRows, kColumns, seed);
-  std::vector<uint16_t> matrix(kRows * kColumns), row(kColumns);
-  std::vector<float> column(kRows);
-  const HostTensor x = Tensor({kRows, kColumns}, in.x), g = Tensor({kRows, kColumns}, in.g),
-                   w = Tensor({kColumns}, in.w), rms = Tensor({kRows, 1}, in.rms),
-                   rstd = Tensor({kRows, 1}, in.rstd), y = Tensor({kRows, kColumns}, matrix),
-                   rstd_out = Tensor({kRows, 1}, column), dw = Tensor({kColumns}, row);
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, runner.Load("rms_norm_forward"));
+  const ir::Dims& shape = graph.type(graph.inputs()[0]).shape;
+  const int64_t rows = shape[0], columns = shape[1];
+  const RmsNormInputs in = RandomRmsNorm(rows, columns, seed);
+  std::vector<uint16_t> matrix(rows * columns), row(columns);
+  std::vector<float> column(rows);
+  const HostTensor x = Tensor({rows, columns}, in.x), g = Tensor({rows, columns}, in.g),
+                   w = Tensor({columns}, in.w), rms = Tensor({rows, 1}, in.rms),
+                   rstd = Tensor({rows, 1}, in.rstd), y = Tensor({rows, columns}, matrix),
+                   rstd_out = Tensor({rows, 1}, column), dw = Tensor({columns}, row);
 
   FUSIOND_ASSIGN_OR_RETURN(
       bool forward,
