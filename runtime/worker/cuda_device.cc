@@ -78,8 +78,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(const Driver& dri
                       [](std::string* o, const cuda::ProbedDevice& d) { o->append(d.uuid); })));
   }
   if (!found->problem.empty()) return absl::FailedPreconditionError(found->problem);
-  auto device =
-      std::unique_ptr<CudaDevice>(new CudaDevice(driver, *found, source, std::move(options)));
+  std::unique_ptr<CudaDevice> device(new CudaDevice(driver, *found, source, std::move(options)));
   FUSIOND_RETURN_IF_ERROR(driver.ToStatus(driver.PrimaryCtxRetain(&device->context_, found->device),
                                           "cuDevicePrimaryCtxRetain"));
   FUSIOND_RETURN_IF_ERROR(
