@@ -1,5 +1,6 @@
 #include "client/cli/tensors.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,15 +67,18 @@ uint64_t Footprint(const HostArray& array) {
 }
 
 absl::Status MemoryBudget::Add(absl::string_view what, size_t index, uint64_t bytes) {
-  const uint64_t most = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 4;
+  const uint64_t machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                           static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  struct rlimit ours = {RLIM_INFINITY, RLIM_INFINITY};  // the largest number
+  ::getrlimit(RLIMIT_AS, &ours);
+  const uint64_t most = std::min<uint64_t>(machine, ours.rlim_cur) / 4;
   if (taken_ <= most && bytes <= most - taken_) {
     taken_ += bytes;
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat(what, " ", index, " takes ", bytes, " bytes, the tensors before it ", taken_,
-                   "; together a run's may take ", most, ", a quarter of this machine's memory"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      what, " ", index, " takes ", bytes, " bytes, the tensors before it ", taken_,
+      "; together a run's may take ", most, ", a quarter of what this machine and ulimit -v give"));
 }
 
 executable::TensorArg ToArg(const HostArray& array, uint64_t address, bool by_value) {

@@ -31,7 +31,7 @@ struct HostArray {
 // Bytes from element 0 to behind the last. Requires: no negative stride.
 uint64_t Footprint(const HostArray& array);
 // What the tensors of a run may take together, since it keeps each several times: a quarter of this
-// machine's memory.
+// machine's memory, or of what ulimit -v leaves.
 class MemoryBudget {
  public:
   // RESOURCE_EXHAUSTED: one more does not fit; names it.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -186,6 +187,16 @@ absl::Status Evaluate(const CpuExecutable& cpu, const BoundLaunch& bound, const 
   return absl::OkStatus();
 }
 
+// A limit of address space ends allocations before their sum reaches it.
+absl::Status EvaluateWithin(const HostMemory& memory, const CpuExecutable& cpu,
+                            const BoundLaunch& bound, const std::function<bool()>& cancelled) {
+  try {
+    return Evaluate(cpu, bound, memory, cancelled);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("evaluation: the system gives no more memory");
+  }
+}
+
 absl::Status CheckKind(MemoryKind kind) {
   if (kind == MemoryKind::kHost) return absl::OkStatus();
   return absl::FailedPreconditionError("the cpu device has host memory only");
@@ -253,7 +264,7 @@ void CpuDevice::Launch(const channel::LaunchRequest& request, channel::Ticket ti
     const auto cancelled = [this, deadline_ns] {
       return cancel_.load(std::memory_order_relaxed) || HasPassed(deadline_ns, NowNs());
     };
-    Outcome outcome = OutcomeFromStatus(Evaluate(cpu, *bound, *memory_, cancelled));
+    Outcome outcome = OutcomeFromStatus(EvaluateWithin(*memory_, cpu, *bound, cancelled));
     const bool late = outcome.reason == CompletionReason::kDeadline && deadline_ns != 0;
     return late ? DeadlinePassed(deadline_ns, NowNs()) : outcome;
   };

@@ -1,6 +1,7 @@
 #include "runtime/worker/host_memory.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -24,6 +25,13 @@ uint64_t MachineBytes() {
   return ::sysinfo(&info) == 0 ? uint64_t{info.totalram} * info.mem_unit : kUnknown;
 }
 
+// ulimit -v, which buffers and evaluations count against too.
+uint64_t AddressSpace() {
+  struct rlimit limit;
+  const bool given = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return given ? limit.rlim_cur : kUnknown;
+}
+
 // MemAvailable, which counts what the kernel would drop for us.
 std::optional<uint64_t> AvailableBytes(int meminfo) {
   char text[1024];  // it is the third line
@@ -44,7 +52,7 @@ std::optional<uint64_t> AvailableBytes(int meminfo) {
 
 HostMemory::HostMemory(uint64_t limit_bytes, const std::string& meminfo)
     : meminfo_(::open(meminfo.c_str(), O_RDONLY | O_CLOEXEC)),
-      limit_bytes_(limit_bytes != 0 ? limit_bytes : MachineBytes()) {}
+      limit_bytes_(std::min(limit_bytes != 0 ? limit_bytes : MachineBytes(), AddressSpace())) {}
 
 uint64_t HostMemory::FreeBytes() const {
   const uint64_t taken = std::min(taken_.load(std::memory_order_relaxed), limit_bytes_);

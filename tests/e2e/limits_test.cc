@@ -1,9 +1,11 @@
 // The daemon under limits of its process, with closed streams, and with a log that nobody reads.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,8 +14,10 @@
 #include "client/cc/paths.h"
 #include "runtime/base/file.h"
 #include "runtime/channel/client_session.h"
+#include "server/process/harden.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
 
 namespace fusiond {
 namespace {
@@ -108,6 +112,53 @@ TEST(LimitsTest, ChannelThatIsFullSaysSo) {
   daemon.WaitForLog("that no worker has yet: limit is 256, are 257");
   clients.clear();
   EXPECT_THAT(client->OpenDevice("cpu", absl::Minutes(1)), IsOk());
+}
+
+rlim_t AddressSpace(pid_t pid) {
+  const std::string status =
+      base::ReadFile(absl::StrCat("/proc/", pid, "/status"), 1 << 16).value_or("");
+  const size_t at = status.find("VmSize:");
+  return at == std::string::npos ? 0 : std::strtoull(&status[at + 7], nullptr, 10) << 10;
+}
+
+TEST(LimitsTest, WorkersAddressSpaceIsMemoryThatRunsOut) {
+  if (!server::MemoryLimitWorks()) GTEST_SKIP() << "this build reserves address space (sanitizer)";
+  constexpr int64_t kElements = int64_t{1} << 22;  // 8 bytes each while they are evaluated
+  TestDaemon daemon;
+  daemon.Serve();
+  std::unique_ptr<client::Client> client = daemon.Connect();
+  ASSERT_OK_AND_ASSIGN(auto session, client->OpenDevice("cpu"));
+  ASSERT_OK_AND_ASSIGN(const client::Fusion fusion, client->Compile(AddGraph(kElements), "cpu"));
+  ASSERT_OK_AND_ASSIGN(const client::RemoteExecutable add, session->Load(fusion.executable_digest));
+  client::Buffer buffers[3];
+  for (client::Buffer& buffer : buffers) {
+    ASSERT_OK_AND_ASSIGN(buffer, session->Allocate(4 * kElements, client::MemoryKind::kHost));
+  }
+  const client::Place places[] = {{&buffers[0]}, {&buffers[1]}, {&buffers[2]}};
+  ASSERT_OK_AND_ASSIGN(v1::StatusResponse status, client->GetStatus());
+  ASSERT_EQ(status.workers_size(), 1);
+  const auto worker = static_cast<pid_t>(status.workers(0).pid());
+  const struct rlimit tight = {AddressSpace(worker) + (16 << 20), RLIM_INFINITY};
+  const struct rlimit wide = {RLIM_INFINITY, RLIM_INFINITY};
+  ASSERT_EQ(::prlimit(worker, RLIMIT_AS, &tight, nullptr), 0);
+  EXPECT_THAT(session->Run(add, places, {}), StatusIs(absl::StatusCode::kResourceExhausted));
+  ASSERT_EQ(::prlimit(worker, RLIMIT_AS, &wide, nullptr), 0);
+  EXPECT_THAT(session->Run(add, places, {}), IsOk());
+}
+
+TEST(LimitsTest, RunBeyondTheLimitOfAddressSpaceIsRefused) {
+  if (!server::MemoryLimitWorks()) GTEST_SKIP() << "this build reserves address space (sanitizer)";
+  const testing::TempFolder folder;
+  const std::string graph = folder.path() + "/big.fir";
+  ASSERT_THAT(
+      base::WriteFileAtomically(graph, "fir 1\n%a=input:f32[100000000]\n%b=neg %a\noutput %b\n"),
+      IsOk());
+  const testing::Ran ran = testing::RunProgram(
+      {"/bin/sh", "-c",
+       absl::StrCat("ulimit -v 600000; exec ", testing::CtlProgram(), " run ", graph)});  // KiB
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("together a run's may take 153600000, a quarter of what this "
+                                    "machine and ulimit -v give"));
 }
 
 // A reload may be asked for before there is anything to reload.

@@ -1,5 +1,7 @@
 #include "runtime/worker/host_memory.h"
 
+#include <sys/resource.h>
+
 #include <fstream>
 
 #include "runtime/worker/buffers.h"
@@ -47,6 +49,17 @@ TEST_F(HostMemoryTest, WithoutMeminfoTheLimitAloneCounts) {
 }
 
 // One by one they fit, together they do not.
+TEST_F(HostMemoryTest, LowerLimitOfAddressSpaceCounts) {
+  struct rlimit given;
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &given), 0);
+  constexpr uint64_t kLimit = uint64_t{1} << 46;  // beyond what sanitizers reserve
+  const struct rlimit lower = {kLimit, given.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &lower), 0);
+  const HostMemory memory(2 * kLimit, "/nowhere");
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &given), 0);
+  EXPECT_EQ(memory.limit_bytes(), kLimit);
+}
+
 TEST_F(HostMemoryTest, BuffersTakeAndGiveBack) {
   HostMemory memory(3 << 20, "/nowhere");
   {
