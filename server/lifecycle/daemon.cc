@@ -144,7 +144,7 @@ struct Daemon::Parts {
   // Main's alone.
   bool nvrtc_known = false;
   std::string nvrtc;        // identity in keys
-  bool nvrtc_kept = false;  // in the state folder
+  bool nvrtc_here = false;  // the identity is that of one that compiles, to be kept
   std::string nvrtc_said;
 
   void FillStatus(v1::StatusResponse& status) const {
@@ -285,7 +285,7 @@ void Daemon::FollowNvrtc() {
     parts_->nvrtc = nvrtc->identity();
     if (!state.empty()) {
       const absl::Status kept = cache::RememberNvrtcIdentity(state, nvrtc->identity());
-      parts_->nvrtc_kept = kept.ok();
+      parts_->nvrtc_here = true;
       if (!kept.ok())
         parts_->log("warning", absl::StrCat("NVRTC's identity is not kept: ", kept.message()));
     }
@@ -325,7 +325,7 @@ void Daemon::LookAfterFiles() {
   parts_->control->LookAfterSocket();
   parts_->channel->LookAfterSocket();
   // The cache looks after its own folder.
-  if (parts_->nvrtc_kept)
+  if (parts_->nvrtc_here)
     cache::RememberNvrtcIdentity(parts_->options.state, parts_->nvrtc).IgnoreError();
 }
 

@@ -270,6 +270,25 @@ TEST(LifecycleTest, StateBehindALinkToNowhereIsServedFromMemoryF19) {
   EXPECT_THAT(status.degraded(), Contains(HasSubstr("cache")));
 }
 
+// What a start could not keep is kept later, also where no probe's end brings it up again.
+TEST(LifecycleTest, NvrtcThatWasFoundIsKeptOnceThereIsAPlaceF19) {
+  if (!nvrtc::OpenNvrtc(testing::NvrtcLocationForTests()).ok()) GTEST_SKIP() << "no NVRTC here";
+  TestDaemon daemon;
+  const std::string place = daemon.folder() + "/file", state = place + "/state";
+  std::ofstream(place) << "x";
+  daemon.Start({.arguments = {"--state", state, "--driver", FUSIOND_HANGING_DRIVER},
+                .environment = {},
+                .listen_fds = {}});
+  daemon.WaitForLog("NVRTC's identity is not kept");
+  std::filesystem::remove(place);
+  bool probed = false;
+  while (!probed && !std::filesystem::exists(state + "/nvrtc")) {
+    ::usleep(10'000);
+    probed = absl::StrContains(daemon.log(), "no GPU: ");  // after 20 s
+  }
+  EXPECT_FALSE(probed);
+}
+
 // Errors quote what the disk holds.
 TEST(LifecycleTest, BytesOfTheDiskBeginNoLineInTheLogF03) {
   TestDaemon daemon;
