@@ -139,13 +139,17 @@ void RowColumn::WriteBulkRing() {
   out_.Line("fd_mbarrier* const full = barriers + team * ", stages, ";");
   const auto meetings = static_cast<int64_t>(stages_.passes.size()) * schedule::kClusterSlots;
   if (cluster_ > 1) {
+    out_.Line("fd_mbarrier* const empty = fd_smem<fd_mbarrier>(", layout_.empty, ", ", stages,
+              ");");
     out_.Line("fd_mbarrier* const meetings = fd_smem<fd_mbarrier>(", layout_.meetings, ", ",
               meetings, ");");
   }
   out_.Open("if (fd_thread() == 0)");
   out_.Line("for (u32 s = 0; s < ", teams_ * stages, "; s++) fd_mbarrier_init(barriers + s, 1);");
-  if (cluster_ > 1)
+  if (cluster_ > 1) {
+    out_.Line("for (u32 s = 0; s < ", stages, "; s++) fd_mbarrier_init(empty + s, ", warps_, ");");
     out_.Line("for (u32 s = 0; s < ", meetings, "; s++) fd_mbarrier_init(meetings + s, 1);");
+  }
   out_.Line("fd_mbarrier_init_fence();");
   out_.Close();
   out_.Line(cluster_ > 1 ? "fd_cluster_sync();" : "fd_sync();");

@@ -32,10 +32,6 @@ void RowColumn::WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t
   rows_.WriteRow();
   out_.Line("const u32 before = (s + ", stages - 1, ") % ", stages, ";");
   rows_.ReceivePartials(first, MeetingOf(0, "(i - 1)"), first_slots, /*named=*/false);
-  // Every warp has sent its part of row i - 1, and so is done with row i - 3.
-  constexpr int kInUse = schedule::kClusterStagesInUse;
-  out_.Line("if (t == 0 && i >= ", kInUse, " && i + ", stages - kInUse, " < count) refill(i + ",
-            stages - kInUse, ", (s + ", stages - kInUse, ") % ", stages, ");");
   rows_.WriteRowValuesBefore(0);
   for (const ReductionGroup& group : first) rows_.NameResults(group);
   WriteRingLoads("before");
@@ -52,6 +48,21 @@ void RowColumn::WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t
     for (const ReductionGroup& group : groups) rows_.NameResults(group);
   }
   rows_.WriteRowStores("t == 0 && rank == 0");
+  WriteRefillOfCluster();
+}
+
+// Each warp says when it has read a row for the last time; the first warp refills the stage a row
+// later, when the others hardly keep it waiting.
+void RowColumn::WriteRefillOfCluster() {
+  constexpr int kInUse = schedule::kClusterStagesInUse;
+  const int stages = schedule_.stages;
+  out_.Line("fd_sync_warp();");
+  out_.Line("if (fd_lane() == 0) fd_mbarrier_arrive(empty + before);");
+  out_.Open("if (fd_warp() == 0 && i >= ", kInUse, " && i + ", stages - kInUse, " < count)");
+  out_.Line("const u32 read = (s + ", stages - kInUse, ") % ", stages, ";");
+  out_.Line("fd_mbarrier_wait(empty + read, (u32)((i - ", kInUse, ") / ", stages, ") & 1);");
+  out_.Line("if (t == 0) refill(i + ", stages - kInUse, ", read);");
+  out_.Close();
 }
 
 ClusterMeeting RowColumn::MeetingOf(size_t p, absl::string_view row) const {

@@ -49,6 +49,7 @@ class RowColumn {
   // While a row's reductions are on their way through the cluster, the next row's are computed: in
   // turn i the first pass of row i, then what remains of row i - 1, read from the ring once more.
   void WriteRowsOfCluster();
+  void WriteRefillOfCluster();
   void WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t first_slots);
   void WriteElementLoads();
   void WriteRingLoads(absl::string_view stage);

@@ -263,7 +263,8 @@ RowColumnLayout LayOutRowColumn(const Region& region, const Stages& stages,
   const int64_t teams = s.rows_per_cta, warps = s.threads_per_row / 32;
   RowColumnLayout layout;
   layout.columns_of_cta = ColumnsOfCta(region.Columns(), s.cluster);
-  layout.meetings = source == Source::kBulk ? RoundUp(8 * teams * s.stages, 16) : 0;
+  layout.empty = source == Source::kBulk ? RoundUp(8 * teams * s.stages, 16) : 0;
+  layout.meetings = layout.empty + (s.cluster > 1 ? RoundUp(8 * s.stages, 16) : 0);
   const auto passes = static_cast<int64_t>(stages.passes.size());
   layout.slots = layout.meetings + (s.cluster > 1 ? 8 * kClusterSlots * passes : 0);
   int64_t at = layout.slots;

@@ -34,9 +34,9 @@ inline constexpr int kRowColumnMaxAgainInCluster = 1 << 20;
 // Rows whose partial reductions a CTA of a cluster has room for: a warp may send those of row i
 // while another still reads those of row i - 3.
 inline constexpr int kClusterSlots = 4;
-// Stages of a cluster's ring that hold rows under way: row i in its first pass, row i - 1 in the
-// others, row i - 2 until every warp has said that it goes on.
-inline constexpr int kClusterStagesInUse = 3;
+// Stages of a cluster's ring that hold rows under way when one is refilled: row i in its first
+// pass, row i - 1 in the others.
+inline constexpr int kClusterStagesInUse = 2;
 
 // Where the element loads of a schedule's kernel come from, and its shared memory. Bytes.
 struct RowColumnLayout {
@@ -50,7 +50,8 @@ struct RowColumnLayout {
   std::vector<uint32_t> columns;     // the same for all rows; in registers
   int64_t columns_of_cta = 0;        // at most; of a cluster each CTA but the last has as many
   int64_t stage_bytes = 0;           // of one row
-  int64_t meetings = 0;              // where the barriers of a cluster's row reductions begin
+  int64_t empty = 0;                 // where the barriers of a cluster's stages begin that are read
+  int64_t meetings = 0;              // and those of its row reductions
   int64_t slots = 0;                 // where partial row reductions begin; barriers lie before
   int64_t arena = 0;                 // where rings begin; column sums meet there afterwards
   int64_t arena_bytes = 0;
