@@ -32,6 +32,7 @@ void RowColumn::WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t
   rows_.WriteRow();
   out_.Line("const u32 before = (s + ", stages - 1, ") % ", stages, ";");
   rows_.ReceivePartials(first, MeetingOf(0, "(i - 1)"), first_slots, /*named=*/false);
+  WriteRefillOfCluster();
   rows_.WriteRowValuesBefore(0);
   for (const ReductionGroup& group : first) rows_.NameResults(group);
   WriteRingLoads("before");
@@ -48,16 +49,15 @@ void RowColumn::WriteRestOfRow(const std::vector<ReductionGroup>& first, int64_t
     for (const ReductionGroup& group : groups) rows_.NameResults(group);
   }
   rows_.WriteRowStores("t == 0 && rank == 0");
-  WriteRefillOfCluster();
+  out_.Line("fd_sync_warp();");
+  out_.Line("if (fd_lane() == 0) fd_mbarrier_arrive(empty + before);");
 }
 
-// Each warp says when it has read a row for the last time; the first warp refills the stage a row
-// later, when the others hardly keep it waiting.
+// Each warp has said of row i - 3 that it is read: a row's reductions order what the senders sent,
+// not what they had read before. Nobody is waited for, since all have sent row i - 1.
 void RowColumn::WriteRefillOfCluster() {
   constexpr int kInUse = schedule::kClusterStagesInUse;
   const int stages = schedule_.stages;
-  out_.Line("fd_sync_warp();");
-  out_.Line("if (fd_lane() == 0) fd_mbarrier_arrive(empty + before);");
   out_.Open("if (fd_warp() == 0 && i >= ", kInUse, " && i + ", stages - kInUse, " < count)");
   out_.Line("const u32 read = (s + ", stages - kInUse, ") % ", stages, ";");
   out_.Line("fd_mbarrier_wait(empty + read, (u32)((i - ", kInUse, ") / ", stages, ") & 1);");

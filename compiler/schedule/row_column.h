@@ -35,8 +35,8 @@ inline constexpr int kRowColumnMaxAgainInCluster = 1 << 20;
 // while another still reads those of row i - 3.
 inline constexpr int kClusterSlots = 4;
 // Stages of a cluster's ring that hold rows under way when one is refilled: row i in its first
-// pass, row i - 1 in the others.
-inline constexpr int kClusterStagesInUse = 2;
+// pass, row i - 1 in the others, row i - 2 where a warp lags behind.
+inline constexpr int kClusterStagesInUse = 3;
 
 // Where the element loads of a schedule's kernel come from, and its shared memory. Bytes.
 struct RowColumnLayout {
