@@ -142,7 +142,7 @@ TEST_F(FusionctlTest, ExitCodesAreAsDocumentedInWordsAndAsJson) {
       {{"compile", "/nowhere"}, 2, "NOT_FOUND", "/nowhere"},
       {{"compile", "/tmp"}, 2, "FAILED_PRECONDITION", "read /tmp: Is a directory"},
       {{"compile", "-"}, 1, "INVALID_ARGUMENT", "standard input:1:1: "},
-      {{"run", Good(), "--seed", "-1"}, 2, "INVALID_ARGUMENT", "--seed: 0 or more, not '-1'"},
+      {{"run", Good(), "--seed", "-1"}, 2, "INVALID_ARGUMENT", "--seed: 0 to 2^64 - 1, not '-1'"},
       {{"cache", "list", "--limit", "0"}, 2, "INVALID_ARGUMENT", "--limit"},
       {{"--sockets", "", "status"}, 2, "INVALID_ARGUMENT", "--sockets names no folder"},
       {{"--sockets", std::string(120, 'x'), "status"}, 2, "INVALID_ARGUMENT", "limit is 107 bytes"},
