@@ -261,9 +261,7 @@ void RowColumn::WriteRows() {
   for (uint32_t i : stages_.held) rows_.DeclareHeld(i);
   for (size_t p = 0; p < stages_.passes.size(); ++p) {
     rows_.WriteRowValues(p, "(u32)(i % 32)");
-    if (p == 0) {
-      WriteElementLoads();
-    }
+    if (p == 0) WriteElementLoads();
     WritePass(p);
     if (p == 0 && bulk_ && warps_ > 1) WriteRefill();
   }

@@ -1,6 +1,7 @@
 // Rows that a cluster of CTAs shares.
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/row_column_internal.h"
+#include "runtime/base/check.h"
 
 namespace fusiond::codegen {
 
@@ -21,6 +22,7 @@ void RowColumn::WriteRowsOfCluster() {
   out_.Close();
   out_.Open("if (i > 0)");
   WriteRestOfRow(first, first_slots);
+  FUSIOND_CHECK(slots_ <= layout_.arena);
   out_.Close();
   WriteNextStage();
   out_.Close();
