@@ -142,11 +142,7 @@ absl::Status CheckReductionDims(Op op, const Type& operand, const std::vector<in
 
 absl::StatusOr<Types> InferReduction(Op op, Operands operands, const Attributes& attributes) {
   const Type& operand = *operands[0];
-  if (operand.scalar) {
-    return OpError(
-        Rule::kOperandKind, op,
-        absl::StrCat("operand 0 must be a tensor, not a scalar of ", DTypeName(operand.dtype)));
-  }
+  FUSIOND_RETURN_IF_ERROR(CheckTensor(op, operand));
   const std::vector<int64_t>& dims = attributes.Ints(AttributeKey::kDims);
   FUSIOND_RETURN_IF_ERROR(CheckReductionDims(op, operand, dims));
   const int64_t correction = attributes.Int(AttributeKey::kCorrection, 1);
@@ -202,6 +198,13 @@ absl::StatusOr<Type> InferConstant(const Attributes& attributes) {
 
 absl::Status OpError(Rule rule, Op op, absl::string_view detail) {
   return RuleError(rule, absl::StrCat(Info(op).name, ": ", detail));
+}
+
+absl::Status CheckTensor(Op op, const Type& operand) {
+  if (!operand.scalar) return absl::OkStatus();
+  return OpError(
+      Rule::kOperandKind, op,
+      absl::StrCat("operand 0 must be a tensor, not a scalar of ", DTypeName(operand.dtype)));
 }
 
 absl::Status CheckOperandCount(Op op, size_t operands) {

@@ -18,6 +18,8 @@ using Operands = absl::Span<const Type* const>;
 // RuleError with the op's name before the detail.
 absl::Status OpError(Rule rule, Op op, absl::string_view detail);
 
+// kOperandKind: operand 0 of an op that takes no scalar.
+absl::Status CheckTensor(Op op, const Type& operand);
 // kArity.
 absl::Status CheckOperandCount(Op op, size_t operands);
 absl::Status UnknownAttribute(Op op, absl::string_view name);

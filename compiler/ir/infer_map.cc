@@ -204,11 +204,7 @@ absl::StatusOr<Type> InferIndexing(Op op, Operands operands, const Attributes& a
 
 absl::StatusOr<Type> InferMap(Op op, Operands operands, const Attributes& attributes) {
   const Type& operand = *operands[0];
-  if (operand.scalar) {
-    return OpError(
-        Rule::kOperandKind, op,
-        absl::StrCat("operand 0 must be a tensor, not a scalar of ", DTypeName(operand.dtype)));
-  }
+  FUSIOND_RETURN_IF_ERROR(CheckTensor(op, operand));
   switch (op) {
     case Op::kPermute:
       return InferPermute(operand, attributes);

@@ -262,11 +262,7 @@ absl::StatusOr<Type> InferShapeOp(Op op, Operands operands, const Attributes& at
   if (op == Op::kFull) return InferFull(operands, attributes);
   if (op == Op::kIota) return InferIota(operands, attributes);
   const Type& operand = *operands[0];
-  if (operand.scalar) {
-    return OpError(
-        Rule::kOperandKind, op,
-        absl::StrCat("operand 0 must be a tensor, not a scalar of ", DTypeName(operand.dtype)));
-  }
+  FUSIOND_RETURN_IF_ERROR(CheckTensor(op, operand));
   switch (op) {
     case Op::kSize:
       return InferSize(operand, attributes);
