@@ -4,10 +4,30 @@
 #include <random>
 
 #include "compiler/ir/text.h"
+#include "compiler/passes/constants.h"
 #include "runtime/cpu/evaluate.h"
 
 namespace fusiond::testing {
 namespace {
+
+// f32 constants stand as the shortest decimal that reads as their value, and the evaluator computes
+// in double with what stands there. Here they have the value that a kernel computes with.
+ir::Graph WithConstantsOfTheirType(ir::Graph graph) {
+  const auto nodes = static_cast<ir::NodeId>(graph.nodes().size());
+  for (ir::NodeId id = 0; id < nodes; ++id) {
+    const ir::Node& node = graph.node(id);
+    if (node.op != ir::Op::kConstant) continue;
+    const ir::ValueId constant = node.results[0];
+    const auto value = passes::FloatConstant(graph, constant);
+    if (!value || graph.type(constant).dtype != ir::DType::kFloat) continue;
+    const auto held =
+        graph.AddNode(ir::Op::kConstant, {},
+                      {{ir::AttributeKey::kDtype, ir::DType::kFloat},
+                       {ir::AttributeKey::kValue, cpu::RoundTo(ir::DType::kFloat, *value)}});
+    if (held.ok()) graph.ReplaceUses(constant, graph.node(*held).results[0]);
+  }
+  return graph;
+}
 
 bool SameElement(double a, double b, double tolerance, bool finite_only) {
   if (!std::isfinite(a)) return finite_only || a == b || (std::isnan(a) && std::isnan(b));
@@ -80,9 +100,9 @@ bool AllElements(const ir::Graph& graph, uint64_t seed, bool positive, bool (*ho
   const std::vector<cpu::HostTensor> inputs = RandomInputs(before, seed, options.positive_inputs);
   cpu::EvaluateOptions evaluate;
   evaluate.double_precision = !options.native;
-  const auto actual = cpu::Evaluate(after, inputs, evaluate);
+  const auto actual = cpu::Evaluate(WithConstantsOfTheirType(after), inputs, evaluate);
   evaluate.track_error = !options.native;
-  const auto expected = cpu::Evaluate(before, inputs, evaluate);
+  const auto expected = cpu::Evaluate(WithConstantsOfTheirType(before), inputs, evaluate);
   if (!expected.ok()) return ::testing::AssertionFailure() << expected.status();
   if (!actual.ok()) return ::testing::AssertionFailure() << actual.status();
   if (expected->size() != actual->size()) {

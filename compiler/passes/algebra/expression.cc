@@ -194,7 +194,8 @@ TermId Expressions::Node(const ir::Node& node, uint32_t result, const ir::Type& 
   atom.op = node.op;
   atom.attributes = node.attributes;
   atom.parts.assign(parts.begin(), parts.end());
-  if (IsCommutative(node.op)) SortByHash(atom);
+  Normalise(atom.op, atom.parts, atom.attributes);
+  if (IsCommutative(atom.op)) SortByHash(atom);
   return FromAtom(Intern(std::move(atom)));
 }
 
