@@ -42,6 +42,25 @@ bool IsInputView(const ir::Graph& graph, ValueId value) {
   return graph.producer(value).op == Op::kInput;
 }
 
+// Without what equals a default, as a graph stores them.
+ir::Attributes Normalised(Op op, ir::Attributes attributes) {
+  for (const ir::AttributeSpec& spec : ir::Info(op).attributes) {
+    const Attribute* value = attributes.Find(spec.key);
+    if (value != nullptr && spec.default_value && *value == *spec.default_value) {
+      attributes.Erase(spec.key);
+    }
+  }
+  if (op != Op::kConstant) return attributes;
+  const Attribute& value = *attributes.Find(ir::AttributeKey::kValue);
+  const ir::DType implied = std::holds_alternative<bool>(value)      ? ir::DType::kBool
+                            : std::holds_alternative<int64_t>(value) ? ir::DType::kInt
+                                                                     : ir::DType::kDouble;
+  if (attributes.Dtype(ir::AttributeKey::kDtype) == implied) {
+    attributes.Erase(ir::AttributeKey::kDtype);
+  }
+  return attributes;
+}
+
 }  // namespace
 
 bool IsCommutative(Op op) {
@@ -99,23 +118,6 @@ uint8_t AxesOf(const ir::Type& type) {
   return axes;
 }
 
-void EraseDefaults(Op op, ir::Attributes& attributes) {
-  for (const ir::AttributeSpec& spec : ir::Info(op).attributes) {
-    const Attribute* value = attributes.Find(spec.key);
-    if (value != nullptr && spec.default_value && *value == *spec.default_value) {
-      attributes.Erase(spec.key);
-    }
-  }
-  if (op != Op::kConstant) return;
-  const Attribute& value = *attributes.Find(ir::AttributeKey::kValue);
-  const ir::DType implied = std::holds_alternative<bool>(value)      ? ir::DType::kBool
-                            : std::holds_alternative<int64_t>(value) ? ir::DType::kInt
-                                                                     : ir::DType::kDouble;
-  if (attributes.Dtype(ir::AttributeKey::kDtype) == implied) {
-    attributes.Erase(ir::AttributeKey::kDtype);
-  }
-}
-
 bool SameGraph(const ir::Graph& a, const ir::Graph& b) {
   if (a.inputs() != b.inputs() || a.outputs() != b.outputs()) return false;
   return std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(),
@@ -159,9 +161,9 @@ ValueId Builder::Constant(ir::Number value, ir::DType dtype) {
 absl::StatusOr<NodeId> Builder::AddNode(Op op, absl::Span<const ValueId> given,
                                         const ir::Attributes& given_attributes) {
   if (sharing_ == Sharing::kNone) return graph_.AddNode(op, given, given_attributes);
-  ir::Attributes attributes = given_attributes;
+  const ir::Attributes attributes = Normalised(op, given_attributes);
   absl::InlinedVector<ValueId, 4> operands(given.begin(), given.end());
-  Normalise(op, operands, attributes);
+  MirrorComparison(op, operands);
   if (IsCommutative(op) && keys_[operands[1]] < keys_[operands[0]]) {
     std::swap(operands[0], operands[1]);
   }

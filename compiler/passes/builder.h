@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,24 +27,17 @@ uint64_t HashAttributes(const ir::Attributes& attributes);
 // As ==, but tells 0.0 from -0.0.
 bool SameAttributes(const ir::Attributes& a, const ir::Attributes& b);
 bool IsCommutative(ir::Op op);
+// > and >= as < and <= of swapped operands, the one form that builders hold comparisons in.
+template <typename Operands>
+void MirrorComparison(ir::Op& op, Operands& operands) {
+  if (op != ir::Op::kGt && op != ir::Op::kGe) return;
+  op = op == ir::Op::kGt ? ir::Op::kLt : ir::Op::kLe;
+  std::swap(operands[0], operands[1]);
+}
 // Bit a: the value's extent at axis a, counted from the right, is not 1.
 uint8_t AxesOf(const ir::Type& type);
-// Attributes as a graph stores them, without what equals a default.
-void EraseDefaults(ir::Op op, ir::Attributes& attributes);
 // Equal nodes, inputs and outputs, id by id. Requires: both compacted.
 bool SameGraph(const ir::Graph& a, const ir::Graph& b);
-
-// Brings a node into the one form that equal nodes are held in: > and >= as < and <= of swapped
-// operands, attributes without what equals a default. The order of a commutative op's operands is
-// the caller's.
-template <typename Operands>
-void Normalise(ir::Op& op, Operands& operands, ir::Attributes& attributes) {
-  if (op == ir::Op::kGt || op == ir::Op::kGe) {
-    op = op == ir::Op::kGt ? ir::Op::kLt : ir::Op::kLe;
-    std::swap(operands[0], operands[1]);
-  }
-  EraseDefaults(op, attributes);
-}
 
 enum class Sharing { kNone, kEqualNodes };
 

@@ -194,7 +194,7 @@ TermId Expressions::Node(const ir::Node& node, uint32_t result, const ir::Type& 
   atom.op = node.op;
   atom.attributes = node.attributes;
   atom.parts.assign(parts.begin(), parts.end());
-  Normalise(atom.op, atom.parts, atom.attributes);
+  MirrorComparison(atom.op, atom.parts);
   if (IsCommutative(atom.op)) SortByHash(atom);
   return FromAtom(Intern(std::move(atom)));
 }
