@@ -9,6 +9,11 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace fusiond::schedule {
 
@@ -48,8 +53,32 @@ struct KernelSchedule {
   }
 };
 
-// "pointwise/flat threads=128 vector=8 unroll=2".
+// One number of a schedule, by name; flags are 0 or 1.
+struct ScheduleField {
+  absl::string_view name;
+  int64_t (*get)(const KernelSchedule&);
+  void (*set)(KernelSchedule&, int64_t);
+  int64_t most;  // that the field holds
+};
+// All of them, in the order in which they are printed.
+absl::Span<const ScheduleField> ScheduleFields();
+
+// "pointwise/flat{threads=128,vector=8,unroll=2}". Parse(Print(s)) == s.
 std::string Print(const KernelSchedule& schedule);
+// INVALID_ARGUMENT names what is unknown or malformed, and what there is.
+absl::StatusOr<KernelSchedule> ParseSchedule(absl::string_view text);
+
+// What people say of a schedule: "row_column", "row_column/bulk_team", "row_column{threads=512}".
+struct SchedulePattern {
+  SchedulerId scheduler = SchedulerId::kPointwise;
+  std::string variant;                                           // empty: any
+  std::vector<std::pair<const ScheduleField*, int64_t>> values;  // in the order of ScheduleFields
+};
+// As ParseSchedule. Limit: kMaxPatternBytes.
+absl::StatusOr<SchedulePattern> ParsePattern(absl::string_view text);
+inline constexpr size_t kMaxPatternBytes = 1024;
+std::string Print(const SchedulePattern& pattern);
+bool Matches(const SchedulePattern& pattern, const KernelSchedule& schedule);
 
 }  // namespace fusiond::schedule
 
