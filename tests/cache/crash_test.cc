@@ -20,6 +20,7 @@
 #include "tests/cache/sample.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::cache {
 namespace {
@@ -105,9 +106,7 @@ void ExpectCompleteOrAbsent(Cache& cache, int i, bool must_be_there) {
 }
 
 TEST(CacheCrashTest, F02_KilledAtAnyInstantEntriesAreAbsentOrComplete) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   const char* nightly = std::getenv("FUSIOND_NIGHTLY");  // NOLINT(concurrency-mt-unsafe): alone
   const int rounds = nightly != nullptr ? 400 : 25;
   testing::TempFolder folder;

@@ -12,6 +12,7 @@
 #include "runtime/executable/signature.h"
 #include "server/cache/fields.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::cache {
 namespace {
@@ -120,9 +121,7 @@ TEST(KeysTest, F10_EqualMaterialGivesOneKey) {
 // Strings that look like each other's boundaries: lengths, separators, numbers, the encoding
 // itself.
 TEST(KeysTest, F11_AdversarialFieldsNeverShareBytes) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   const std::string encoded = EncodeRequestMaterial(Material());
   const std::vector<std::string> pieces = {"",
                                            "a",

@@ -18,6 +18,7 @@
 #include "tests/support/fake_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::cache {
 namespace {
@@ -157,9 +158,7 @@ TEST_F(LevelDbStoreTest, F01_DamagedBlobIsCountedAndDeleted) {
 
 // Bytes flipped anywhere in LevelDB's own files: the store opens, and no answer is ever wrong.
 TEST_F(LevelDbStoreTest, F01_F03_FlippedBytesInDataBaseFilesNeverGiveAWrongAnswer) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   {
     std::unique_ptr<LevelDbStore> store = Open();
     for (int i = 0; i < 100; ++i) ASSERT_THAT(Put(*store, i, Small(i)), IsOk());
@@ -267,9 +266,7 @@ TEST_F(LevelDbStoreTest, F03_DamageMetByAWriteIsRepairedOnTheWayBack) {
 }
 
 TEST_F(LevelDbStoreTest, F03_PowerCutCostsTheLastSecondsOnly) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   auto payload = [](int i) { return i % 16 == 0 ? Large(i) : Small(i); };
   int next = 0;
   int synced = 0;

@@ -16,6 +16,7 @@
 #include "runtime/base/file.h"
 #include "runtime/channel/entry.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::channel {
 namespace {
@@ -216,9 +217,7 @@ TEST(RingTest, SlabGapAtItsEndIsUsableWhenNothingIsInUse) {
 // Random pushes, takes and reaps against a model: live arguments never overlap, and the slab never
 // refuses for good.
 TEST(RingTest, RandomSlabUseNeverOverwritesLiveArguments) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(::testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   Ends ends({8, 4096});
   struct Live {
     uint32_t offset, bytes;

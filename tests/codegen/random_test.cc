@@ -10,6 +10,7 @@
 #include "tests/codegen/plan_runner.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::codegen {
 namespace {

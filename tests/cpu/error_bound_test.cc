@@ -11,6 +11,7 @@
 #include "runtime/cpu/evaluate.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 #include "tests/support/within_bounds.h"
 
 namespace fusiond::cpu {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::cpu {
 namespace {
@@ -97,9 +98,7 @@ TEST_F(EvaluateTest, ExactlyConvertedExponentLeavesNegativeBaseDecided) {
 }
 
 TEST_F(EvaluateTest, ErrorBoundCoversNativeResults) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   std::normal_distribution<double> normal;
   ValueId x = Input(DType::kFloat, {4, 257});
   ValueId square = Add(Op::kMul, {x, x});

@@ -5,6 +5,7 @@
 #include "proto/fusiond/v1/executable.pb.h"
 #include "tests/executable/sample_executable.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::executable {
 namespace {
@@ -109,9 +110,7 @@ TEST(SerialiseTest, BrokenRulesAreNamed) {
 }
 
 TEST(SerialiseTest, DamagedBytesNeverCrash) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
+  std::mt19937 random(::fusiond::testing::TestSeed());
   const std::string bytes = Serialise(SampleExecutable());
   for (int round = 0; round < 2000; ++round) {
     std::string damaged = bytes;

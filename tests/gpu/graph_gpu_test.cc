@@ -21,6 +21,7 @@
 #include "tests/support/nvrtc_for_tests.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::testing {
 namespace {

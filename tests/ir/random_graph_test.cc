@@ -10,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::ir {
 namespace {

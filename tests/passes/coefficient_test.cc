@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/support/random_graph.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::passes {
 namespace {

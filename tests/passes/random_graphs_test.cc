@@ -11,6 +11,7 @@
 #include "tests/passes/same_outputs.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_seed.h"
 
 namespace fusiond::passes {
 namespace {

@@ -1,15 +1,12 @@
 #include "tests/support/random_graph.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/verify.h"
 #include "runtime/base/check.h"
@@ -388,15 +385,6 @@ class Generator {
 
 RandomGraph MakeRandomGraph(uint64_t seed, const RandomGraphOptions& options) {
   return Generator(seed, options).Run();
-}
-
-uint64_t TestSeed() {
-  uint64_t seed = std::random_device()();
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-  const char* given = std::getenv("FUSIOND_TEST_SEED");
-  if (given != nullptr) FUSIOND_CHECK(absl::SimpleAtoi(given, &seed));
-  std::printf("FUSIOND_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
 }
 
 }  // namespace fusiond::testing

@@ -1,7 +1,7 @@
 // RandomGraph: valid graphs over all ops, dtypes and shapes, for tests that hold two things against
 // each other (printer and parser, evaluator and kernels, before and after a pass).
 //
-//   const uint64_t seed = TestSeed();
+//   const uint64_t seed = TestSeed();  // test_seed.h
 //   const RandomGraph random = MakeRandomGraph(seed);
 //
 // Equal seeds and options give equal graphs. A graph is small (a few dozen nodes, extents below
@@ -38,10 +38,6 @@ struct RandomGraph {
 };
 
 RandomGraph MakeRandomGraph(uint64_t seed, const RandomGraphOptions& options = {});
-
-// A fresh seed, or FUSIOND_TEST_SEED of the environment; printed, so that a failure can be
-// repeated.
-uint64_t TestSeed();
 
 }  // namespace fusiond::testing
 
