@@ -51,7 +51,11 @@ class CastFolder {
   // cast(cast(source → middle) → to) equals cast(source → to).
   bool MayDrop(const ir::Graph& graph, ValueId source, DType middle, DType to) {
     const DType from = graph.type(source).dtype;
-    if (Holds(middle, from)) return true;
+    if (Holds(middle, from)) {
+      // A nan is the smallest i32 if it comes from f64, and 0 if it does not.
+      return to != DType::kInt32 || middle != DType::kDouble || !ir::IsFloatingPoint(from) ||
+             from == DType::kDouble;
+    }
     if (!IsNarrow(middle) || !ir::IsFloatingPoint(from) || !Holds(to, middle)) return false;
     return excess_precision_ || FitsIn(graph, source, middle);
   }

@@ -9,7 +9,8 @@
 //                                                             %x is a choice among bf16 values
 //
 // The last: neg, abs, maximum, minimum, clamp, relu, where, max, min and views of values that the
-// narrow type holds give such a value again, so that the round trip is exact.
+// narrow type holds give such a value again, so that the round trip is exact. A cast to f64 before
+// one to i32 stays: a nan becomes another integer from f64 than from the narrower types.
 // Needs: IR-50; views above casts already gone (implicit_broadcasts), so that a rounding on a
 // broadcast value is one on the small value. Establishes: no cast to a value's own type; with
 // excess precision half and bf16 stand only before an output. A rounding that an output shows
