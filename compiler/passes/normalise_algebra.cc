@@ -147,10 +147,8 @@ class Reader {
   std::vector<TermId> terms_;  // by ValueId
 };
 
-}  // namespace
-
-absl::StatusOr<bool> NormaliseAlgebra(ir::Graph& graph, const PassContext& context) {
-  if (!context.Reassociates()) return false;
+// One reading and writing. `again`: what is read next has other atoms.
+absl::StatusOr<bool> NormaliseOnce(ir::Graph& graph, const PassContext& context, bool& again) {
   Expressions expressions;
   std::vector<TermId> roots = Reader(graph, expressions, context).Roots();
   roots = Balance(expressions, std::move(roots));
@@ -160,14 +158,29 @@ absl::StatusOr<bool> NormaliseAlgebra(ir::Graph& graph, const PassContext& conte
   context.Visit(expressions.work() + static_cast<int64_t>(plans.size()));
 
   Builder builder(graph, Sharing::kEqualNodes);
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<ValueId> values, Emit(plans, planned, builder));
+  FUSIOND_ASSIGN_OR_RETURN(const Emitted emitted, Emit(plans, planned, builder));
+  again = emitted.scalar_ops;
   std::vector<ValueId> renamed(graph.value_count());
-  for (size_t i = 0; i < values.size(); ++i) renamed[graph.outputs()[i].value] = values[i];
+  for (size_t i = 0; i < emitted.values.size(); ++i)
+    renamed[graph.outputs()[i].value] = emitted.values[i];
   ir::Graph made = std::move(builder).Finish(graph, renamed);
   graph.Compact();
   if (SameGraph(graph, made)) return false;
   graph = std::move(made);
   return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> NormaliseAlgebra(ir::Graph& graph, const PassContext& context) {
+  if (!context.Reassociates()) return false;
+  bool any = false, again = true;
+  for (int run = 0; again && run < context.max_rounds; ++run) {
+    FUSIOND_ASSIGN_OR_RETURN(const bool changed, NormaliseOnce(graph, context, again));
+    any = any || changed;
+    if (!changed) break;
+  }
+  return any;
 }
 
 }  // namespace fusiond::passes

@@ -49,6 +49,8 @@ class Emitter {
     return values_[root];
   }
 
+  bool scalar_ops() const { return scalar_ops_; }
+
  private:
   static constexpr ValueId kMissing = ~ValueId{0};
 
@@ -138,6 +140,7 @@ class Emitter {
       return builder_.graph().type(id).scalar;
     });
     if (!scalars || dtype != DType::kFloat) return builder_.Add(op, operands);
+    scalar_ops_ = true;
     for (ValueId& operand : operands) {
       FUSIOND_ASSIGN_OR_RETURN(operand, Cast(operand, DType::kDouble));
     }
@@ -155,20 +158,21 @@ class Emitter {
   const Plans& plans_;
   Builder& builder_;
   std::vector<ValueId> values_;
+  bool scalar_ops_ = false;
   std::vector<uint32_t> uses_;  // as items and roots, of what the roots need
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<ValueId>> Emit(const Plans& plans, absl::Span<const PlanId> roots,
-                                          Builder& builder) {
+absl::StatusOr<Emitted> Emit(const Plans& plans, absl::Span<const PlanId> roots, Builder& builder) {
   Emitter emitter(plans, roots, builder);
-  std::vector<ValueId> values;
+  Emitted emitted;
   for (const PlanId root : roots) {
     FUSIOND_ASSIGN_OR_RETURN(const ValueId value, emitter.Value(root));
-    values.push_back(value);
+    emitted.values.push_back(value);
   }
-  return values;
+  emitted.scalar_ops = emitter.scalar_ops();
+  return emitted;
 }
 
 }  // namespace fusiond::passes

@@ -11,10 +11,16 @@
 
 namespace fusiond::passes {
 
-// One value a root. Chains become two-operand ops: products from the highest factor on, their
+struct Emitted {
+  std::vector<ir::ValueId> values;  // one a root
+  // Some chain had nothing but scalars of the launch. They compute in f64, outside the algebra:
+  // what is read again has an atom in their place.
+  bool scalar_ops = false;
+};
+
+// Chains become two-operand ops: products from the highest factor on, their
 // constant second; sums from a positive item on, then what is subtracted, then the rest.
-absl::StatusOr<std::vector<ir::ValueId>> Emit(const Plans& plans, absl::Span<const PlanId> roots,
-                                              Builder& builder);
+absl::StatusOr<Emitted> Emit(const Plans& plans, absl::Span<const PlanId> roots, Builder& builder);
 
 }  // namespace fusiond::passes
 
