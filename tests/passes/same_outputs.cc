@@ -1,11 +1,11 @@
 #include "tests/passes/same_outputs.h"
 
-#include <cmath>
 #include <random>
 
 #include "compiler/ir/text.h"
 #include "compiler/passes/constants.h"
 #include "runtime/cpu/evaluate.h"
+#include "tests/support/within_bounds.h"
 
 namespace fusiond::testing {
 namespace {
@@ -29,29 +29,18 @@ ir::Graph WithConstantsOfTheirType(ir::Graph graph) {
   return graph;
 }
 
-bool SameElement(double a, double b, double tolerance, bool finite_only) {
-  if (!std::isfinite(a)) return finite_only || a == b || (std::isnan(a) && std::isnan(b));
-  return a == b || std::isnan(tolerance) || std::fabs(a - b) <= tolerance;
-}
-
-::testing::AssertionResult SameTensor(const cpu::HostTensor& before, const cpu::HostTensor& after,
+::testing::AssertionResult SameTensor(cpu::HostTensor before, const cpu::HostTensor& after,
                                       const SameOutputsOptions& options) {
   if (!(before.type == after.type)) {
     return ::testing::AssertionFailure()
            << ir::Print(before.type) << " became " << ir::Print(after.type);
   }
-  for (size_t i = 0; i < before.floats.size(); ++i) {
-    const double tolerance = options.native ? 0 : options.bounds * before.error[i];
-    if (SameElement(before.floats[i], after.floats[i], tolerance, options.finite_only)) continue;
-    return ::testing::AssertionFailure()
-           << "element " << i << ": " << before.floats[i] << " became " << after.floats[i];
-  }
-  for (size_t i = 0; i < before.integers.size(); ++i) {
-    if (!options.native && std::isinf(before.error[i])) continue;  // undecided
-    if (before.integers[i] == after.integers[i]) continue;
-    return ::testing::AssertionFailure()
-           << "element " << i << ": " << before.integers[i] << " became " << after.integers[i];
-  }
+  before.error.resize(before.size());  // native: no difference
+  for (double& error : before.error) error *= options.bounds;
+  BoundsReport report;
+  const absl::Status same =
+      CompareWithinBounds(after, before, {.finite_only = options.finite_only}, report);
+  if (!same.ok()) return ::testing::AssertionFailure() << same;
   return ::testing::AssertionSuccess();
 }
 
