@@ -103,6 +103,7 @@ class Scheduling {
 
   // INTERNAL: no scheduler takes the region, which one of a single op cannot cause.
   absl::Status Schedule(schedule::Region region, bool last_resort, Scheduled& scheduled) {
+    region.math = request_.options.math;
     const schedule::Candidates candidates = schedule::FindCandidates(region, request_.device);
     absl::StrAppend(&result_.explanation, "segment ", scheduled.regions.size(),
                     last_resort ? ", last resort" : "", "\n", schedule::Print(region));

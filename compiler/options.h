@@ -7,10 +7,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "compiler/ir/math.h"
 
 namespace fusiond::compiler {
 
-enum class Math { kStrict, kDefault, kFast };
+using ir::Math;
 enum class Precision { kNative, kDouble };  // kDouble: arch cpu only
 
 struct Options {

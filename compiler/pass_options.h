@@ -9,17 +9,7 @@ namespace fusiond::compiler {
 
 inline passes::PassOptions PassOptions(const Options& options) {
   passes::PassOptions result;
-  switch (options.math) {
-    case Math::kStrict:
-      result.math = passes::Math::kStrict;
-      break;
-    case Math::kDefault:
-      result.math = passes::Math::kDefault;
-      break;
-    case Math::kFast:
-      result.math = passes::Math::kFast;
-      break;
-  }
+  result.math = options.math;
   result.excess_precision = options.ExcessPrecision();
   return result;
 }

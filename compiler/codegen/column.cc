@@ -41,7 +41,7 @@ class Column {
         reductions_(schedule::LateReductions(region)),
         in_loop_(schedule::ComputedBefore(region)),
         alignment_(NaturalAlignment(region)),
-        text_(entry, schedule.threads),
+        text_(region, entry, schedule.threads),
         out_(text_.body()) {
     while (first_column_ < region.dims.size() && !region.dims[first_column_].column)
       ++first_column_;

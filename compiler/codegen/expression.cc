@@ -15,22 +15,26 @@ using schedule::Instr;
 using schedule::Region;
 using schedule::Tensor;
 
-std::string Compute(const Instr& instr, OperandText operand) {
+namespace {
+
+std::string Compute(const Region& region, const Instr& instr, OperandText operand) {
   if (instr.op == ir::Op::kCast) {
     const std::string value = operand(instr.operands[0]);
     if (ir::ComputeType(instr.rounding) == instr.rounding)
       return absl::StrCat("fd_cast<", RegisterType(instr.dtype), ">(", value, ")");
     return absl::StrCat("fd_cast<f32>(fd_cast<", MemoryType(instr.rounding), ">(", value, "))");
   }
-  std::string text = absl::StrCat("fd_", ir::Info(instr.op).name, "(");
+  std::string text = absl::StrCat(HelperOf(instr.op, instr.dtype, region.math).name, "(");
   for (size_t i = 0; i < instr.operands.size(); ++i)
     absl::StrAppend(&text, i > 0 ? ", " : "", operand(instr.operands[i]));
   return absl::StrCat(text, ")");
 }
 
+}  // namespace
+
 std::string ComputedText(const Region& region, const Instr& instr, OperandText operand,
                          CoordinateText coordinate, bool wide) {
-  if (instr.kind == Instr::Kind::kCompute) return Compute(instr, operand);
+  if (instr.kind == Instr::Kind::kCompute) return Compute(region, instr, operand);
   const char* type = RegisterType(instr.dtype);
   const std::string linear = OffsetText(instr.access.strides, coordinate, wide);
   if (instr.kind == Instr::Kind::kIndex) return absl::StrCat("(", type, ")(", linear, ")");

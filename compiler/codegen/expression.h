@@ -17,9 +17,8 @@ namespace fusiond::codegen {
 using OperandText = absl::FunctionRef<std::string(uint32_t instr)>;
 using CoordinateText = absl::FunctionRef<std::string(size_t dim)>;
 
-// Of a kCompute instr: "fd_mul(v1, x2[e])".
-std::string Compute(const schedule::Instr& instr, OperandText operand);
-// Of any instr that IsComputed; `coordinate` gives the place along a dim where that varies.
+// Of an instr that IsComputed: "fd_mul(v1, x2[e])"; `coordinate` gives the place along a dim where
+// that varies.
 std::string ComputedText(const schedule::Region& region, const schedule::Instr& instr,
                          OperandText operand, CoordinateText coordinate, bool wide);
 // The operator of a reduction in compiler/device/reduce.cuh: "fd_sum".

@@ -13,8 +13,14 @@ namespace fusiond::codegen {
 using executable::Formula;
 using schedule::Region;
 
-KernelText::KernelText(absl::string_view entry, int threads)
-    : entry_(absl::StrCat("fd_", entry)), threads_(threads) {}
+KernelText::KernelText(const Region& region, absl::string_view entry, int threads)
+    : entry_(absl::StrCat("fd_", entry)), threads_(threads) {
+  for (const schedule::Instr& instr : region.instrs) {
+    if (instr.kind != schedule::Instr::Kind::kCompute) continue;
+    const Helper helper = HelperOf(instr.op, instr.dtype, region.math);
+    if (!helper.file.empty()) functions_ = helper.file;
+  }
+}
 
 void KernelText::Take(Parameter parameter, std::string text) {
   parameters_.push_back(std::move(parameter));
@@ -79,7 +85,9 @@ void KernelText::TakeIndex(absl::string_view name, Formula formula, bool wide) {
   Take(parameter, absl::StrCat(wide ? "u64 " : "u32 ", name));
 }
 
-Kernel KernelText::Finish(absl::Span<const absl::string_view> files) && {
+Kernel KernelText::Finish(absl::Span<const absl::string_view> given) && {
+  std::vector<absl::string_view> files(given.begin(), given.end());
+  if (!functions_.empty()) files.push_back(functions_);
   Kernel kernel;
   kernel.entry = entry_;
   kernel.threads = threads_;

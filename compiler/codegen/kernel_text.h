@@ -21,7 +21,7 @@ namespace fusiond::codegen {
 class KernelText {
  public:
   // `entry` without its prefix "fd_".
-  KernelText(absl::string_view entry, int threads);
+  KernelText(const schedule::Region& region, absl::string_view entry, int threads);
 
   // Pointers are restrict unless the tensor is shared, const unless a store of the region names it.
   void TakeTensor(const schedule::Region& region, uint32_t tensor);
@@ -35,12 +35,14 @@ class KernelText {
   void TakeIndex(absl::string_view name, executable::Formula formula, bool wide);
 
   TextBuilder& body() { return body_; }
-  // `files` are device files (compiler/device); grid, cluster, smem and PDL are left to the caller.
+  // `files` are device files (compiler/device) besides those of the numerics tier; grid, cluster,
+  // smem and PDL are left to the caller.
   Kernel Finish(absl::Span<const absl::string_view> files) &&;
 
  private:
   void Take(Parameter parameter, std::string text);
 
+  absl::string_view functions_;  // the device file of its numerics tier, if it needs one
   std::string entry_;
   int threads_;
   std::vector<Parameter> parameters_;

@@ -47,7 +47,52 @@ To As(const ir::Number& number) {
   return std::visit([](auto value) { return static_cast<To>(value); }, number);
 }
 
+bool HasStrictForm(ir::Op op) {
+  switch (op) {
+    case ir::Op::kCos:
+    case ir::Op::kDiv:
+    case ir::Op::kReciprocal:
+    case ir::Op::kSigmoid:
+    case ir::Op::kSilu:
+    case ir::Op::kSin:
+    case ir::Op::kTan:
+    case ir::Op::kTruediv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool HasFastForm(ir::Op op) {
+  switch (op) {
+    case ir::Op::kCos:
+    case ir::Op::kExp:
+    case ir::Op::kExp2:
+    case ir::Op::kLog:
+    case ir::Op::kLog10:
+    case ir::Op::kLog2:
+    case ir::Op::kSigmoid:
+    case ir::Op::kSilu:
+    case ir::Op::kSin:
+    case ir::Op::kSqrt:
+    case ir::Op::kTan:
+    case ir::Op::kTanh:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+Helper HelperOf(ir::Op op, DType dtype, ir::Math math) {
+  const absl::string_view name = ir::Info(op).name;
+  if (dtype == DType::kFloat && math == ir::Math::kStrict && HasStrictForm(op))
+    return {absl::StrCat("fd_strict_", name), "math_strict.cuh"};
+  if (dtype == DType::kFloat && math == ir::Math::kFast && HasFastForm(op))
+    return {absl::StrCat("fd_fast_", name), "math_fast.cuh"};
+  return {absl::StrCat("fd_", name), ""};
+}
 
 const char* MemoryType(DType dtype) {
   switch (dtype) {

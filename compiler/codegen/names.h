@@ -6,7 +6,10 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "compiler/ir/attributes.h"
+#include "compiler/ir/math.h"
+#include "compiler/ir/op_table.h"
 #include "compiler/ir/types.h"
 
 namespace fusiond::codegen {
@@ -17,6 +20,14 @@ const char* MemoryType(ir::DType dtype);
 const char* RegisterType(ir::DType dtype);
 // An expression of RegisterType(dtype): "0x1.8p+1f", "-5ll", "true". Floats are exact.
 std::string Literal(const ir::Number& number, ir::DType dtype);
+
+// The device function of a pointwise op on registers of `dtype`, and the device file besides
+// math.cuh that it stands in, if one: numerics tiers differ in f32 functions alone.
+struct Helper {
+  std::string name;        // "fd_exp", "fd_fast_exp"
+  absl::string_view file;  // "math_fast.cuh"
+};
+Helper HelperOf(ir::Op op, ir::DType dtype, ir::Math math);
 
 }  // namespace fusiond::codegen
 

@@ -31,7 +31,7 @@ class Pointwise {
         by_element_(schedule.variant == "element"),
         cut_(by_element_ || schedule.variant == "flat_tail"),
         dense_(schedule::DenseStrides(region)),
-        text_("pointwise", schedule.threads),
+        text_(region, "pointwise", schedule.threads),
         out_(text_.body()),
         point_(region, schedule, by_element_, out_, emission_.alignment) {
     emission_.alignment = NaturalAlignment(region);

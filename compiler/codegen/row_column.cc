@@ -54,7 +54,7 @@ RowColumn::RowColumn(const Region& region, const KernelSchedule& schedule)
       cluster_(std::max(schedule.cluster, 1)),
       masked_(region.Columns() != Span() * cluster_),
       parts_(Parts(schedule.splits, cluster_)),
-      text_("row_column", schedule.threads),
+      text_(region, "row_column", schedule.threads),
       out_(text_.body()),
       rows_(region, schedule, stages_, /*shifted=*/false, out_, emission_.alignment,
             std::min(kChains, schedule.vector)),

@@ -31,7 +31,7 @@ class RowPersistent {
         stages_(schedule::PlanStages(region, schedule::kRowPersistentMaxAgain)),
         masked_(absl::EndsWith(schedule.variant, "_masked")),
         cluster_(std::max(schedule.cluster, 1)),
-        text_("row_persistent", schedule.threads),
+        text_(region, "row_persistent", schedule.threads),
         out_(text_.body()),
         rows_(region, schedule, stages_, absl::EndsWith(schedule.variant, "_shifted"), out_,
               emission_.alignment) {

@@ -39,7 +39,7 @@ class RowStream {
         stages_(stages),
         shifted_(absl::EndsWith(schedule.variant, "_shifted")),
         masked_(absl::EndsWith(schedule.variant, "_masked")),
-        text_("row_stream", threads),
+        text_(region, "row_stream", threads),
         out_(text_.body()),
         rows_(region, schedule, stages, shifted_, out_, alignment) {
     rows_.WalkFrom("first");

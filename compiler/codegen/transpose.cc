@@ -31,7 +31,7 @@ class Transpose {
         schedule_(schedule),
         tile_(schedule::LayOutTranspose(region, schedule)),
         masked_(schedule.variant == "tile_masked"),
-        text_("transpose", schedule.threads),
+        text_(region, "transpose", schedule.threads),
         out_(text_.body()),
         point_(region, schedule, false, out_, emission_.alignment) {
     emission_.alignment = NaturalAlignment(region);

@@ -3,9 +3,14 @@
 //
 // Operands of one helper have one type, out of bool, i32, i64, f32, f64; 16-bit values come as f32.
 // Helpers of f32 and f64 only: those of libdevice, and truediv, reciprocal, sigmoid, silu, rsqrt.
-// Integers: arithmetic wraps; x / 0 is -1 and the remainder x (so x == x / 0 * 0 + remainder);
+// These are the forms of the default tier: within 4 ulp. Where another tier differs, for f32 alone,
+// its own stand in math_strict.cuh and math_fast.cuh.
+//
+// FDI_CALLED functions are long: a kernel calls one copy of each. Inlined, a chain of them would
+// take NVRTC seconds; a call costs about five instructions, and ptxas allocates registers across
+// it. Integers: arithmetic wraps; x / 0 is -1 and the remainder x (so x == x / 0 * 0 + remainder);
 // shifts by less than 0 or by the width and more shift everything out.
-// Needs: types.cuh, primitive.cuh, convert.cuh
+// Needs: types.cuh, primitive.cuh, convert.cuh, angle.cuh
 template <class T>
 struct fdi_modular {
   typedef T type;  // the type whose + - * do on integers what T's should, without overflow
@@ -24,14 +29,13 @@ using fdi_modular_t = typename fdi_modular<T>::type;
 // ---- Functions of libdevice, and their forms on integers where an op has one.
 #define FDI_UNARY_LIBM(op, fn)               \
   FD f32 fd_##op(f32 a) { return fn##f(a); } \
-  FD f64 fd_##op(f64 a) { return fn(a); }
+  FDI_CALLED f64 fd_##op(f64 a) { return fn(a); }
 FDI_UNARY_LIBM(acos, acos)
 FDI_UNARY_LIBM(acosh, acosh)
 FDI_UNARY_LIBM(asin, asin)
 FDI_UNARY_LIBM(asinh, asinh)
 FDI_UNARY_LIBM(atan, atan)
 FDI_UNARY_LIBM(atanh, atanh)
-FDI_UNARY_LIBM(cos, cos)
 FDI_UNARY_LIBM(cosh, cosh)
 FDI_UNARY_LIBM(erf, erf)
 FDI_UNARY_LIBM(erfc, erfc)
@@ -40,23 +44,26 @@ FDI_UNARY_LIBM(erfinv, erfinv)
 FDI_UNARY_LIBM(exp, exp)
 FDI_UNARY_LIBM(exp2, exp2)
 FDI_UNARY_LIBM(expm1, expm1)
-FDI_UNARY_LIBM(lgamma, lgamma)
 FDI_UNARY_LIBM(log, log)
 FDI_UNARY_LIBM(log10, log10)
 FDI_UNARY_LIBM(log1p, log1p)
 FDI_UNARY_LIBM(log2, log2)
 FDI_UNARY_LIBM(rsqrt, rsqrt)
-FDI_UNARY_LIBM(sin, sin)
 FDI_UNARY_LIBM(sinh, sinh)
 FDI_UNARY_LIBM(sqrt, sqrt)
-FDI_UNARY_LIBM(tan, tan)
 FDI_UNARY_LIBM(tanh, tanh)
-#define FDI_ROUNDING(op, fn) \
-  template <class T>         \
-  FD T fd_##op(T a) {        \
-    return a;                \
-  }                          \
-  FDI_UNARY_LIBM(op, fn)
+FDI_CALLED f32 fd_lgamma(f32 a) { return lgammaf(a); }
+FDI_CALLED f64 fd_lgamma(f64 a) { return lgamma(a); }
+FDI_CALLED f64 fd_cos(f64 a) { return cos(a); }
+FDI_CALLED f64 fd_sin(f64 a) { return sin(a); }
+FDI_CALLED f64 fd_tan(f64 a) { return tan(a); }
+#define FDI_ROUNDING(op, fn)                 \
+  template <class T>                         \
+  FD T fd_##op(T a) {                        \
+    return a;                                \
+  }                                          \
+  FD f32 fd_##op(f32 a) { return fn##f(a); } \
+  FD f64 fd_##op(f64 a) { return fn(a); }
 FDI_ROUNDING(ceil, ceil)
 FDI_ROUNDING(floor, floor)
 FDI_ROUNDING(round, rint)  // halves to even
@@ -202,6 +209,7 @@ FD T fd_div(T a, T b) {
     return b == 0 ? -1 : b == -1 ? fd_neg(a) : a / b;
   }
 }
+FD f32 fd_div(f32 a, f32 b) { return fd_quotient(a, b); }
 template <class T>
 FD T fd_mod(T a, T b) {
   if constexpr (fd_same<T, bool>) {
@@ -210,8 +218,8 @@ FD T fd_mod(T a, T b) {
     return b == 0 ? a : b == -1 ? 0 : a % b;
   }
 }
-FD f32 fd_mod(f32 a, f32 b) { return fmodf(a, b); }
-FD f64 fd_mod(f64 a, f64 b) { return fmod(a, b); }
+FDI_CALLED f32 fd_mod(f32 a, f32 b) { return fmodf(a, b); }
+FDI_CALLED f64 fd_mod(f64 a, f64 b) { return fmod(a, b); }
 template <class T>
 FD T fd_fmod(T a, T b) {
   return fd_mod(a, b);
@@ -223,12 +231,10 @@ FD T fd_remainder(T a, T b) {
 }
 template <class T>
 FD T fd_truediv(T a, T b) {
-  return a / b;
+  return fd_div(a, b);
 }
-template <class T>
-FD T fd_reciprocal(T a) {
-  return 1 / a;
-}
+FD f32 fd_reciprocal(f32 a) { return fd_inverse(a); }
+FD f64 fd_reciprocal(f64 a) { return 1 / a; }
 template <class T>
 FD T fd_abs(T a) {
   return a < 0 ? fd_neg(a) : a;
@@ -306,17 +312,20 @@ FD T fd_pow(T a, T b) {
     return r;
   }
 }
-FD f32 fd_pow(f32 a, f32 b) { return powf(a, b); }
-FD f64 fd_pow(f64 a, f64 b) { return pow(a, b); }
-FD f32 fd_atan2(f32 a, f32 b) { return atan2f(a, b); }
-FD f64 fd_atan2(f64 a, f64 b) { return atan2(a, b); }
+FDI_CALLED f32 fd_pow(f32 a, f32 b) { return powf(a, b); }
+FDI_CALLED f64 fd_pow(f64 a, f64 b) { return pow(a, b); }
+FDI_CALLED f32 fd_atan2(f32 a, f32 b) { return atan2f(a, b); }
+FDI_CALLED f64 fd_atan2(f64 a, f64 b) { return atan2(a, b); }
 FD f32 fd_nextafter(f32 a, f32 b) { return nextafterf(a, b); }
 FD f64 fd_nextafter(f64 a, f64 b) { return nextafter(a, b); }
 // e^-|a| never overflows, so that small results keep their relative accuracy.
-template <class T>
-FD T fd_sigmoid(T a) {
-  const T e = fd_exp(-fd_abs(a));
-  return (a < 0 ? e : (T)1) / (1 + e);
+FD f32 fd_sigmoid(f32 a) {
+  const f32 e = fd_exp(-fd_abs(a));
+  return (a < 0 ? e : 1) * fd_inverse_normal(1 + e);
+}
+FD f64 fd_sigmoid(f64 a) {
+  const f64 e = fd_exp(-fd_abs(a));
+  return (a < 0 ? e : 1) / (1 + e);
 }
 template <class T>
 FD T fd_silu(T a) {

@@ -1,6 +1,6 @@
 // The few scalar operations that plain C++ cannot say: 16-bit float conversions, conversions to
-// integers that saturate, maximum and minimum of the hardware. convert.cuh and
-// math.cuh are plain C++ on top of these and of the functions of libdevice.
+// integers that saturate, maximum, minimum and approximate quotients of the hardware. convert.cuh
+// and math.cuh are plain C++ on top of these and of the functions of libdevice.
 // Needs: types.cuh
 FD f32 fd_f16_to_f32(u16 h) {
   f32 f;
@@ -96,5 +96,23 @@ FD f32 fd_max_nan(f32 a, f32 b) {
 FD f32 fd_min_nan(f32 a, f32 b) {
   f32 r;
   asm("min.NaN.f32 %0,%1,%2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+
+// Approximations in full range, subnormals kept (PTX ISA: div.full within 2 ulp, rcp.approx 1).
+FD f32 fd_quotient(f32 a, f32 b) {
+  f32 r;
+  asm("div.full.f32 %0,%1,%2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+FD f32 fd_inverse(f32 a) {
+  f32 r;
+  asm("rcp.approx.f32 %0,%1;" : "=f"(r) : "f"(a));
+  return r;
+}
+// Of 2^-126 to 2^126: one instruction instead of seven.
+FD f32 fd_inverse_normal(f32 a) {
+  f32 r;
+  asm("rcp.approx.ftz.f32 %0,%1;" : "=f"(r) : "f"(a));
   return r;
 }

@@ -10,6 +10,7 @@ typedef float f32;
 typedef double f64;
 
 #define FD __device__ __forceinline__
+#define FDI_CALLED inline __device__ __noinline__
 
 // Element types as they lie in memory. Arithmetic is done in bool, i32, i64, f32 and f64; bf16, f16
 // and b8 are storage that convert.cuh turns into them.

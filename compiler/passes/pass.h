@@ -14,11 +14,11 @@
 #include "absl/strings/string_view.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/limits.h"
+#include "compiler/ir/math.h"
 
 namespace fusiond::passes {
 
-// The numerics tiers, as in README.md. kFast differs from kDefault in code generation alone.
-enum class Math { kStrict, kDefault, kFast };
+using ir::Math;  // kFast differs from kDefault in code generation alone
 
 struct PassOptions {
   Math math = Math::kDefault;

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/ir/graph.h"
+#include "compiler/ir/math.h"
 #include "compiler/schedule/segment.h"
 #include "compiler/schedule/tensor.h"
 
@@ -87,6 +88,7 @@ struct Store {
 };
 
 struct Region {
+  ir::Math math = ir::Math::kDefault;
   std::vector<Dim> dims;
   std::vector<Tensor> tensors;
   std::vector<ir::ValueId> scalars;  // graph inputs passed by value

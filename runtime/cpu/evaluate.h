@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/ir/graph.h"
+#include "compiler/ir/math.h"
 #include "runtime/cpu/host_tensor.h"
 
 namespace fusiond::cpu {
@@ -29,6 +30,7 @@ namespace fusiond::cpu {
 struct EvaluateOptions {
   bool double_precision = false;
   bool track_error = false;              // needs double_precision
+  ir::Math math = ir::Math::kDefault;    // of the kernels whose errors are tracked
   int64_t max_bytes = int64_t{1} << 40;  // of live values
   std::function<bool()> cancelled = {};  // asked before every node; may be empty
 };

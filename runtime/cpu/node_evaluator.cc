@@ -8,6 +8,7 @@
 #include "compiler/ir/op_table.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cpu/index.h"
+#include "runtime/cpu/op_error.h"
 #include "runtime/cpu/pointwise.h"
 
 namespace fusiond::cpu {
@@ -370,7 +371,7 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
   }
 
   const bool predicate = IsPredicate(node_.op);
-  const double ulps = UlpBound(node_.op);
+  const double ulps = UlpBound(node_.op, options_.math);
   auto apply = [&](const double* v) -> double {
     if (predicate) return PointwisePredicate(node_.op, v) ? 1 : 0;
     return PointwiseFloat(node_.op, compute, v);
@@ -399,7 +400,8 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
       // What is rounded may lie as far out as the operands' bounds move it.
       if (std::isfinite(value))
         result.error[i] +=
-            ulps * 2 * RoundingError(out, ErrorScale(node_.op, values, value) + moved);
+            ulps * 2 *
+            RoundingError(out, ErrorScale(node_.op, options_.math, values, value) + moved);
     }
   });
   return absl::OkStatus();

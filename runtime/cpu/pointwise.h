@@ -25,13 +25,6 @@ int64_t FloatToInteger(double value, ir::DType from, ir::DType to);
 // Wraps to the width of `dtype`; nonzero becomes 1 for bool.
 int64_t WrapInteger(int64_t value, ir::DType dtype);
 
-// Error of our own device functions in units in the last place of the result, default tier, as the
-// tests allow it. 0.5 for correctly rounded ops.
-double UlpBound(ir::Op op);
-// The magnitude that UlpBound is meant of: |value|, or that of the largest term where an op's own
-// steps cancel.
-double ErrorScale(ir::Op op, const double* operands, double value);
-
 }  // namespace fusiond::cpu
 
 #endif  // FUSIOND_RUNTIME_CPU_POINTWISE_H_

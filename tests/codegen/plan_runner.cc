@@ -154,6 +154,7 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
   cpu::EvaluateOptions exact;
   exact.double_precision = true;
   exact.track_error = true;
+  exact.math = options.options.math;
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> references,
                            cpu::Evaluate(graph, inputs, exact));
   std::vector<std::string> texts;

@@ -36,6 +36,7 @@ TEST(RandomGraphTest, KernelsAgreeWithTheEvaluator) {
     const RandomGraph random = MakeRandomGraph(seed + i);
     PlanRunOptions options;
     options.seed = seed + i;
+    options.options.math = static_cast<ir::Math>(options.seed % 3);
     const absl::Status status = RunPlan(random.graph, options);
     EXPECT_TRUE(status.ok()) << "seed " << seed + i << ": " << status << "\n"
                              << ir::Print(random.graph);

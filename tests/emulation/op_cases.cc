@@ -8,13 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/codegen/names.h"
 #include "compiler/ir/op_table.h"
+#include "runtime/cpu/op_error.h"
 #include "runtime/cpu/pointwise.h"
 
 namespace fusiond::emulation {
 namespace {
 
 using ir::DType;
+using ir::Math;
 using ir::Op;
 using ir::OpInfo;
 using ir::Promotion;
@@ -51,8 +54,9 @@ std::vector<const OpInfo*> PointwiseOps(DType type) {
 }
 
 // `op` on operands a, b, c, d of type T; the first is a condition for `where`.
-std::string KernelText(const OpInfo& info, absl::string_view type) {
-  std::string call = absl::StrCat("fd_", info.name, "(");
+std::string KernelText(const OpInfo& info, DType dtype, Math math) {
+  const absl::string_view type = dtype == DType::kBool ? "bool" : ir::DTypeName(dtype);
+  std::string call = absl::StrCat(codegen::HelperOf(info.op, dtype, math).name, "(");
   const char* operands[] = {"a[i]", "b[i]", "c[i]", "d[i]"};
   for (int i = 0; i < info.max_operands; i++) {
     absl::StrAppend(&call, i == 0 ? "" : ", ", operands[i],
@@ -115,13 +119,14 @@ std::vector<bool> Operand<bool>(int which) {
   return values;
 }
 
-// The distance between neighbours of T around `v`.
+// The distance between neighbours of T around `v`, which may be an error's scale somewhat beyond
+// the range of f32.
 template <class T>
 double Spacing(double v) {
   using Limits = std::numeric_limits<T>;
   if (!(std::fabs(v) > Limits::min())) return Limits::denorm_min();
-  return std::ldexp(1.0,
-                    std::ilogb(std::min<double>(std::fabs(v), Limits::max())) - Limits::digits + 1);
+  const double most = std::is_same_v<T, float> ? std::ldexp(1.0, 136) : Limits::max();
+  return std::ldexp(1.0, std::ilogb(std::min(std::fabs(v), most)) - Limits::digits + 1);
 }
 
 // Inputs on which a chain of roundings overflows or cancels where the exact value does not; and
@@ -138,11 +143,12 @@ bool IsLeftOut(Op op, const double* v) {
 }
 
 template <class T>
-bool Agree(const OpInfo& info, T got, double want, const double* v) {
+bool Agree(const OpInfo& info, Math math, T got, double want, const double* v) {
   if (IsLeftOut<T>(info.op, v)) return true;
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want);
   if (got == static_cast<T>(want)) return true;
-  const double allowed = cpu::UlpBound(info.op) * Spacing<T>(cpu::ErrorScale(info.op, v, want));
+  const double allowed =
+      cpu::UlpBound(info.op, math) * Spacing<T>(cpu::ErrorScale(info.op, math, v, want));
   // Next to overflow, an infinity may stand for the largest number and the other way round.
   const double most = std::numeric_limits<T>::max();
   return std::fabs(std::clamp<double>(got, -most, most) - std::clamp(want, -most, most)) <= allowed;
@@ -150,8 +156,8 @@ bool Agree(const OpInfo& info, T got, double want, const double* v) {
 
 // The first elements of `results` that are not `op` of the operands.
 template <class T>
-std::string CheckOp(const OpInfo& info, DType type, const std::vector<std::vector<T>>& operands,
-                    const std::string& results) {
+std::string CheckOp(const OpInfo& info, DType type, Math math,
+                    const std::vector<std::vector<T>>& operands, const std::string& results) {
   std::string wrong;
   int count = 0;
   for (uint32_t i = 0; i < kCount; i++) {
@@ -168,7 +174,7 @@ std::string CheckOp(const OpInfo& info, DType type, const std::vector<std::vecto
         const double expected = cpu::PointwiseFloat(info.op, type, v);
         T value;
         std::memcpy(&value, results.data() + i * sizeof(T), sizeof(T));
-        agree = Agree<T>(info, value, expected, v);
+        agree = Agree<T>(info, math, value, expected, v);
         got = absl::StrFormat("%.17g", value), want = absl::StrFormat("%.17g", expected);
       }
     } else {
@@ -203,18 +209,18 @@ std::string Bytes(const std::vector<T>& values) {
 }
 
 template <class T>
-Case OpCase(DType type) {
+Case OpCase(DType type, Math math = Math::kDefault) {
   Case result;
-  result.name = absl::StrCat("ops_", ir::DTypeName(type));
+  const char* const tiers[] = {"_strict", "", "_fast"};
+  result.name = absl::StrCat("ops_", ir::DTypeName(type), tiers[static_cast<int>(math)]);
   std::vector<std::vector<T>> operands;
   for (int i = 0; i < 4; i++) {
     operands.push_back(Operand<T>(i));
     result.tensors.push_back({Bytes(operands[i]), 16});
   }
   const std::vector<const OpInfo*> ops = PointwiseOps(type);
-  const std::string device_type(type == DType::kBool ? "bool" : ir::DTypeName(type));
   for (const OpInfo* info : ops) {
-    absl::StrAppend(&result.body, KernelText(*info, device_type));
+    absl::StrAppend(&result.body, KernelText(*info, type, math));
     const int tensor = static_cast<int>(result.tensors.size());
     result.tensors.push_back(Poison(kCount * (GivesBool(*info) ? 1 : sizeof(T))));
     result.chain.push_back(
@@ -227,7 +233,7 @@ Case OpCase(DType type) {
   result.check = [=](const std::vector<std::string>& results) {
     std::string wrong;
     for (size_t i = 0; i < ops.size(); i++)
-      wrong += CheckOp<T>(*ops[i], type, operands, results[4 + i]);
+      wrong += CheckOp<T>(*ops[i], type, math, operands, results[4 + i]);
     return wrong;
   };
   return result;
@@ -236,8 +242,13 @@ Case OpCase(DType type) {
 }  // namespace
 
 std::vector<Case> OpCases() {
-  return {OpCase<bool>(DType::kBool), OpCase<int32_t>(DType::kInt32), OpCase<int64_t>(DType::kInt),
-          OpCase<float>(DType::kFloat), OpCase<double>(DType::kDouble)};
+  return {OpCase<bool>(DType::kBool),
+          OpCase<int32_t>(DType::kInt32),
+          OpCase<int64_t>(DType::kInt),
+          OpCase<float>(DType::kFloat),
+          OpCase<double>(DType::kDouble),
+          OpCase<float>(DType::kFloat, Math::kStrict),
+          OpCase<float>(DType::kFloat, Math::kFast)};
 }
 
 }  // namespace fusiond::emulation

@@ -11,7 +11,8 @@
 
 namespace fusiond::emulation {
 
-// For bool, i32, i64, f32 and f64. Floats are allowed cpu::UlpBound of their op.
+// For bool, i32, i64, f32 and f64; for f32 in each numerics tier. Floats are allowed cpu::UlpBound
+// of their op.
 std::vector<Case> OpCases();
 
 // Every conversion between two element types, on every value of the 16-bit types and on values

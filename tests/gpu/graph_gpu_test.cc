@@ -162,6 +162,39 @@ output %q
               IsOk());
 }
 
+TEST_F(GraphGpuTest, FastMathIsWithinItsBounds) {
+  GraphRunOptions fast;
+  fast.options.math = compiler::Math::kFast;
+  EXPECT_THAT(Run(R"(fir 1
+%a = input : f32[4099]
+%e = exp %a
+%e2 = exp2 %a
+%m = abs %a
+%l = log %m
+%l2 = log2 %m
+%r = sqrt %m
+%t = tanh %a
+%s = sigmoid %a
+%u = silu %a
+%sin = sin %a
+%cos = cos %a
+%tan = tan %a
+output %e
+output %e2
+output %l
+output %l2
+output %r
+output %t
+output %s
+output %u
+output %sin
+output %cos
+output %tan
+)",
+                  fast),
+              IsOk());
+}
+
 // Every graph file at sizes for each way to share a row, at odd sizes, and across several CTAs.
 class DataGraphGpuTest
     : public GraphGpuTest,

@@ -176,8 +176,9 @@ class Launches {
 // the graph's and of its canonical form's.
 absl::StatusOr<std::vector<HostTensor>> References(const ir::Graph& graph,
                                                    const ir::Graph& canonical,
-                                                   const std::vector<HostTensor>& inputs) {
-  const cpu::EvaluateOptions exact = {.double_precision = true, .track_error = true};
+                                                   const std::vector<HostTensor>& inputs,
+                                                   ir::Math math) {
+  const cpu::EvaluateOptions exact = {.double_precision = true, .track_error = true, .math = math};
   FUSIOND_ASSIGN_OR_RETURN(std::vector<HostTensor> references, cpu::Evaluate(graph, inputs, exact));
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> rearranged,
                            cpu::Evaluate(canonical, inputs, exact));
@@ -199,7 +200,7 @@ absl::Status LaunchAndCompare(Gpu& gpu, const cuda::LoadedExecutable& loaded,
   std::vector<HostTensor> tensors;
   for (Input& input : inputs) tensors.push_back(std::move(input.tensor));
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> references,
-                           References(graph, canonical, tensors));
+                           References(graph, canonical, tensors, options.options.math));
   BoundsReport bounds;
   for (size_t o = 0; o < outputs.size(); ++o) {
     const std::string where = absl::StrCat("output ", o, ": ");

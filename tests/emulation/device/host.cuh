@@ -3,6 +3,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __restrict__ __restrict
 #define threadIdx (fde_self->thread)

@@ -39,6 +39,7 @@ FDE_LIBM2(atan2)
 FDE_LIBM2(fmod)
 FDE_LIBM2(nextafter)
 FDE_LIBM2(pow)
+float fmaf(float, float, float);
 }
 
 inline double rsqrt(double x) {

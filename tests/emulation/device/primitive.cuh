@@ -80,3 +80,7 @@ FD f32 fd_max_nan(f32 a, f32 b) {
 FD f32 fd_min_nan(f32 a, f32 b) {
   return a != a || b != b ? fd_bit_cast<f32>(0x7fffffffu) : -fde_larger(-a, -b);
 }
+
+FD f32 fd_quotient(f32 a, f32 b) { return a / b; }
+FD f32 fd_inverse(f32 a) { return 1 / a; }
+FD f32 fd_inverse_normal(f32 a) { return 1 / a; }
