@@ -28,11 +28,11 @@ FD fdi_angle fdi_reduce_far(f32 x) {
   const i64 rest = (i64)(quarters << 2);  // of 2^64 a quarter, the nearest one's
   const f32 r = (f32)((f64)rest * 0x1.921fb54442d18p-64);
   const u32 n = (u32)(quarters >> 62) + (rest < 0);
-  if (x < 0) return {-r, 0u - n};
+  if (fd_less(x, 0)) return {-r, 0u - n};
   return {r, n};
 }
 FD fdi_angle fdi_reduce(f32 x) {
-  if (!(fabsf(x) < 1e5f)) return fdi_reduce_far(x);
+  if (!fd_less(fabsf(x), 1e5f)) return fdi_reduce_far(x);
   const f32 shifted = fmaf(x, 0x1.45f306p-1f, 0x1.8p23f);  // the integer stands in the low bits
   const f32 n = shifted - 0x1.8p23f;
   const f32 r = fmaf(n, -0x1.4442dp-24f, fmaf(n, -0x1.921fb4p+0f, x));

@@ -10,6 +10,7 @@
 // take NVRTC seconds; a call costs about five instructions, and ptxas allocates registers across
 // it. Integers: arithmetic wraps; x / 0 is -1 and the remainder x (so x == x / 0 * 0 + remainder);
 // shifts by less than 0 or by the width and more shift everything out.
+// Floats are ordered by fd_lt and its like, never by < (primitive.cuh says why), and == is free.
 // Needs: types.cuh, primitive.cuh, convert.cuh, angle.cuh
 template <class T>
 struct fdi_modular {
@@ -38,7 +39,8 @@ FDI_UNARY_LIBM(atan, atan)
 FDI_UNARY_LIBM(atanh, atanh)
 FDI_UNARY_LIBM(cosh, cosh)
 FDI_UNARY_LIBM(erf, erf)
-FDI_UNARY_LIBM(erfc, erfc)
+FD f32 fd_erfc(f32 a) { return a != a ? a : erfcf(a); }  // erfcf orders |a| and a constant
+FDI_CALLED f64 fd_erfc(f64 a) { return erfc(a); }
 FDI_UNARY_LIBM(erfcinv, erfcinv)
 FDI_UNARY_LIBM(erfinv, erfinv)
 FDI_UNARY_LIBM(exp, exp)
@@ -69,40 +71,6 @@ FDI_ROUNDING(floor, floor)
 FDI_ROUNDING(round, rint)  // halves to even
 FDI_ROUNDING(trunc, trunc)
 
-// ---- Predicates.
-template <class T>
-FD bool fd_isnan(T a) {
-  return a != a;
-}
-template <class T>
-FD bool fd_isfinite(T) {
-  return true;
-}
-FD bool fd_isfinite(f32 a) { return fabsf(a) < fd_bit_cast<f32>(0x7f800000u); }
-FD bool fd_isfinite(f64 a) { return fabs(a) < fd_bit_cast<f64>(0x7ff0000000000000ull); }
-template <class T>
-FD bool fd_isinf(T a) {
-  return !fd_isfinite(a) && !fd_isnan(a);
-}
-template <class T>
-FD bool fd_isneginf(T a) {
-  return fd_isinf(a) && a < 0;
-}
-template <class T>
-FD bool fd_isposinf(T a) {
-  return fd_isinf(a) && a > 0;
-}
-template <class T>
-FD bool fd_isreal(T) {
-  return true;
-}
-template <class T>
-FD bool fd_signbit(T a) {
-  return a < 0;
-}
-FD bool fd_signbit(f32 a) { return fd_bit_cast<u32>(a) >> 31; }
-FD bool fd_signbit(f64 a) { return fd_bit_cast<u64>(a) >> 63; }
-
 // ---- Comparison and logic.
 #define FDI_COMPARE(op, sign) \
   template <class T>          \
@@ -115,6 +83,10 @@ FDI_COMPARE(gt, >)
 FDI_COMPARE(le, <=)
 FDI_COMPARE(lt, <)
 FDI_COMPARE(ne, !=)
+FD bool fd_ge(f32 a, f32 b) { return fd_less_equal(b, a); }
+FD bool fd_gt(f32 a, f32 b) { return fd_less(b, a); }
+FD bool fd_le(f32 a, f32 b) { return fd_less_equal(a, b); }
+FD bool fd_lt(f32 a, f32 b) { return fd_less(a, b); }
 template <class T>
 FD bool fd_logical_and(T a, T b) {
   return a != 0 && b != 0;
@@ -131,6 +103,40 @@ template <class T>
 FD T fd_where(bool c, T a, T b) {
   return c ? a : b;
 }
+
+// ---- Predicates.
+template <class T>
+FD bool fd_isnan(T a) {
+  return a != a;
+}
+template <class T>
+FD bool fd_isfinite(T) {
+  return true;
+}
+FD bool fd_isfinite(f32 a) { return fd_lt(fabsf(a), fd_bit_cast<f32>(0x7f800000u)); }
+FD bool fd_isfinite(f64 a) { return fd_lt(fabs(a), fd_bit_cast<f64>(0x7ff0000000000000ull)); }
+template <class T>
+FD bool fd_isinf(T a) {
+  return !fd_isfinite(a) && !fd_isnan(a);
+}
+template <class T>
+FD bool fd_isneginf(T a) {
+  return fd_isinf(a) && fd_lt(a, (T)0);
+}
+template <class T>
+FD bool fd_isposinf(T a) {
+  return fd_isinf(a) && fd_gt(a, (T)0);
+}
+template <class T>
+FD bool fd_isreal(T) {
+  return true;
+}
+template <class T>
+FD bool fd_signbit(T a) {
+  return a < 0;
+}
+FD bool fd_signbit(f32 a) { return fd_bit_cast<u32>(a) >> 31; }
+FD bool fd_signbit(f64 a) { return fd_bit_cast<u64>(a) >> 63; }
 
 // ---- Bits.
 template <class T>
@@ -227,7 +233,7 @@ FD T fd_fmod(T a, T b) {
 template <class T>
 FD T fd_remainder(T a, T b) {
   const T m = fd_mod(a, b);
-  return m != 0 && b != 0 && (m < 0) != (b < 0) ? fd_add(m, b) : m;
+  return m != 0 && b != 0 && fd_lt(m, (T)0) != fd_lt(b, (T)0) ? fd_add(m, b) : m;
 }
 template <class T>
 FD T fd_truediv(T a, T b) {
@@ -243,7 +249,7 @@ FD f32 fd_abs(f32 a) { return fabsf(a); }
 FD f64 fd_abs(f64 a) { return fabs(a); }
 template <class T>
 FD T fd_sign(T a) {
-  return (T)((a > 0) - (a < 0));
+  return (T)(fd_gt(a, (T)0) - fd_lt(a, (T)0));
 }
 template <class T>
 FD T fd_frac(T a) {
@@ -251,27 +257,32 @@ FD T fd_frac(T a) {
 }
 template <class T>
 FD T fd_relu(T a) {
-  return a <= 0 ? (T)0 : a;
+  return fd_le(a, (T)0) ? (T)0 : a;
 }
+FD f32 fd_relu(f32 a) { return fd_max_nan(a, 0); }
 template <class T>
 FD T fd_maximum(T a, T b) {
-  return a != a || a > b ? a : b;
+  return a != a || fd_gt(a, b) ? a : b;
 }
 template <class T>
 FD T fd_minimum(T a, T b) {
-  return a != a || a < b ? a : b;
+  return a != a || fd_lt(a, b) ? a : b;
 }
 FD f32 fd_maximum(f32 a, f32 b) { return fd_max_nan(a, b); }
 FD f32 fd_minimum(f32 a, f32 b) { return fd_min_nan(a, b); }
-// Where the limits cross, the upper one wins.
+// Where the limits cross, the upper one wins; one that is nan limits nothing.
 template <class T>
 FD T fd_clamp(T a, T low, T high) {
-  const T t = a < low ? low : a;
-  return t > high ? high : t;
+  const T t = fd_lt(a, low) ? low : a;
+  return fd_gt(t, high) ? high : t;
+}
+FD f32 fd_clamp(f32 a, f32 low, f32 high) {
+  const f32 t = low != low ? a : fd_max_nan(a, low);
+  return high != high ? t : fd_min_nan(t, high);
 }
 template <class T>
 FD T fd_threshold(T a, T limit, T value) {
-  return a <= limit ? value : a;
+  return fd_le(a, limit) ? value : a;
 }
 template <class T>
 FD T fd_addcmul(T a, T b, T c, T scale) {
@@ -282,7 +293,7 @@ template <class T>
 FD T fd_lerp(T a, T b, T weight) {
   const T d = fd_sub(b, a);
   if constexpr (fd_is_float<T>) {
-    return fd_abs(weight) < (T)0.5 ? a + weight * d : b - d * (1 - weight);
+    return fd_lt(fd_abs(weight), (T)0.5) ? a + weight * d : b - d * (1 - weight);
   } else if constexpr (fd_same<T, bool>) {
     return weight ? b : a;
   } else {
@@ -321,11 +332,11 @@ FD f64 fd_nextafter(f64 a, f64 b) { return nextafter(a, b); }
 // e^-|a| never overflows, so that small results keep their relative accuracy.
 FD f32 fd_sigmoid(f32 a) {
   const f32 e = fd_exp(-fd_abs(a));
-  return (a < 0 ? e : 1) * fd_inverse_normal(1 + e);
+  return (fd_lt(a, 0.0f) ? e : 1) * fd_inverse_normal(1 + e);
 }
 FD f64 fd_sigmoid(f64 a) {
   const f64 e = fd_exp(-fd_abs(a));
-  return (a < 0 ? e : 1) / (1 + e);
+  return (fd_lt(a, 0.0) ? e : 1) / (1 + e);
 }
 template <class T>
 FD T fd_silu(T a) {

@@ -15,7 +15,7 @@ FD f32 fd_fast_sqrt(f32 a) { return fd_sqrt_approx(a); }
 FD f32 fd_fast_tanh(f32 a) { return fd_tanh_approx(a); }
 FD f32 fd_fast_sigmoid(f32 a) {
   const f32 e = fd_fast_exp(-fd_abs(a));
-  return (a < 0 ? e : 1) * fd_inverse_normal(1 + e);
+  return (fd_lt(a, 0.0f) ? e : 1) * fd_inverse_normal(1 + e);
 }
 FD f32 fd_fast_silu(f32 a) { return a * fd_fast_sigmoid(a); }
 // Within half a turn of 0, where the hardware is at its best.

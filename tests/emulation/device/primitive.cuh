@@ -84,3 +84,5 @@ FD f32 fd_min_nan(f32 a, f32 b) {
 FD f32 fd_quotient(f32 a, f32 b) { return a / b; }
 FD f32 fd_inverse(f32 a) { return 1 / a; }
 FD f32 fd_inverse_normal(f32 a) { return 1 / a; }
+FD bool fd_less(f32 a, f32 b) { return a < b; }
+FD bool fd_less_equal(f32 a, f32 b) { return a <= b; }
