@@ -31,6 +31,7 @@
 #include "server/engine/plan_job.h"
 #include "server/flags.h"
 #include "server/lifecycle/daemon.h"
+#include "server/lifecycle/stop_limit.h"
 #include "server/lifecycle/systemd.h"
 #include "server/log.h"
 #include "server/pool/compile_role.h"
@@ -45,6 +46,9 @@ namespace fusiond::server {
 namespace {
 
 constexpr char kVersion[] = FUSIOND_VERSION;  // set by CMake from the project's
+
+// What a stop may take beyond --drain.
+constexpr absl::Duration kMostStop = absl::Seconds(10);
 
 Daemon* running_daemon = nullptr;  // for the signal handlers alone
 
@@ -177,7 +181,12 @@ int RunSupervisor(const DaemonOptions& options) {
     Log("info", absl::StrCat("serving at ", options.sockets, ", cache in ", cache));
     NotifySystemd(notify_socket, "READY=1");
   };
-  events.stopping = [&] { NotifySystemd(notify_socket, "STOPPING=1"); };
+  events.stopping = [&] {
+    NotifySystemd(notify_socket, "STOPPING=1");
+    const bool journal = IsJournal(Environment("JOURNAL_STREAM"), STDERR_FILENO);
+    LimitStop(options.drain_grace + kMostStop, kDaemonFailed, journal ? "<3>" : "error ");
+  };
+  events.waits_for = StopWaitsFor;
   events.alive = [&] { NotifySystemd(notify_socket, "WATCHDOG=1"); };
   (*daemon)->Run(events);
   signal(SIGTERM, SIG_DFL);

@@ -373,25 +373,32 @@ void Daemon::Run(const DaemonEvents& events) {
     }
   }
   events.stopping();
-  Drain();
+  Drain(events);
 }
 
-void Daemon::Drain() {
+void Daemon::Drain(const DaemonEvents& events) {
   const absl::Duration deadline = Now() + parts_->options.drain_grace;
   parts_->logic->SetState(FusiondLogic::State::kDraining);
   parts_->control->BeginDrain();
   parts_->log("info", "draining");  // true from here on
+  events.waits_for("the probe of devices");
   parts_->prober.reset();
   parts_->gate.Open();  // whoever waits is told
+  events.waits_for("running calls");
   if (!parts_->tracker.WaitUntilIdle(deadline - Now()))
     parts_->log("warning", absl::StrCat(parts_->tracker.counts().active, " calls are cancelled"));
   // Only now, since calls of Execute run on workers.
+  events.waits_for("launches of workers");
   parts_->channel->BeginDrain();
   if (!parts_->channel->WaitUntilDrained(std::max(deadline - Now(), kMinWorkerGrace)))
     parts_->log("warning", "launches that still run are lost");
+  events.waits_for("compile processes");
   parts_->pool->Shutdown(absl::ZeroDuration());
+  events.waits_for("gRPC, whose threads may be missing (a limit of threads?)");
   parts_->control->Stop(absl::Milliseconds(200));
+  events.waits_for("channel.sock");
   parts_->channel->Stop();
+  events.waits_for("the cache");
   parts_->log("info", "stopped");
 }
 

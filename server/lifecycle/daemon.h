@@ -69,7 +69,9 @@ struct DaemonEvents {
   // Once calls that compile are served; `cache`: where it is, in words.
   std::function<void(const std::string& cache)> ready = [](const std::string&) {};
   std::function<void()> stopping = [] {};  // when a drain begins
-  std::function<void()> alive = [] {};     // all threads turn
+  // A drain waits for this part of ours from here on; a literal.
+  std::function<void(const char* part)> waits_for = [](const char*) {};
+  std::function<void()> alive = [] {};  // all threads turn
 };
 
 class Daemon {
@@ -96,7 +98,7 @@ class Daemon {
   // Whether what we made on disk is still there; makes it anew where it is not.
   void LookAfterFiles();
   bool AllAlive();
-  void Drain();
+  void Drain(const DaemonEvents& events);
 
   const std::unique_ptr<Parts> parts_;
 };

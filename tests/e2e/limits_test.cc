@@ -161,6 +161,19 @@ TEST(LimitsTest, RunBeyondTheLimitOfAddressSpaceIsRefused) {
                                     "machine and ulimit -v give"));
 }
 
+// A limit that is reached between our look at it and gRPC's start: gRPC goes on without the threads
+// and waits for them when it is shut down.
+TEST(LimitsTest, StopEndsWhateverWaitsForThreadsThatAreMissing) {
+  TestDaemon daemon;
+  daemon.Serve({.arguments = {"--drain=0"},
+                .environment = {"LD_PRELOAD=" FUSIOND_GRPC_WITHOUT_THREADS},
+                .listen_fds = {}});
+  EXPECT_THAT(daemon.Connect()->GetStatus(), IsOk());
+  EXPECT_EQ(daemon.Stop(SIGTERM), 1);
+  EXPECT_THAT(daemon.log(),
+              HasSubstr("error told to stop, fusiond still waits after 10s for gRPC"));
+}
+
 // A reload may be asked for before there is anything to reload.
 TEST(LimitsTest, HangUpWhileItStartsEndsNothing) {
   TestDaemon daemon;
