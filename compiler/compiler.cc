@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "compiler/codegen/emit.h"
+#include "compiler/explanation.h"
 #include "compiler/import/graph_proto.h"
 #include "compiler/ir/hash.h"
 #include "compiler/ir/specialise.h"
@@ -16,6 +17,7 @@
 #include "compiler/schedule/candidates.h"
 #include "compiler/schedule/segmenter.h"
 #include "compiler/skeleton.h"
+#include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
 
 namespace fusiond::compiler {
@@ -38,6 +40,13 @@ passes::PassContext ContextFor(const Options& options) {
   passes::PassContext context;
   context.options = PassOptions(options);
   return context;
+}
+
+// "pointwise: it has reductions; column: it has no column reductions".
+std::string Words(const std::vector<schedule::Refusal>& refused) {
+  return absl::StrJoin(refused, "; ", [](std::string* out, const schedule::Refusal& refusal) {
+    absl::StrAppend(out, refusal.schedule, ": ", refusal.reason);
+  });
 }
 
 // Segments whose regions all have a schedule.
@@ -79,10 +88,12 @@ class Scheduling {
     }
   }
 
+  // Of each segment that was cut further: how large it was, and why.
+  const std::vector<std::string>& cuts() const { return cuts_; }
+
  private:
   absl::StatusOr<std::optional<Scheduled>> TryOnce() {
     Scheduled scheduled;
-    result_.explanation.clear();
     FUSIOND_ASSIGN_OR_RETURN(scheduled.segments,
                              schedule::Segmentation({&graph_, input_strides_, fusion_}));
     scheduled.storage = schedule::PlanStorage(graph_, scheduled.segments, inputs_, outputs_,
@@ -95,6 +106,9 @@ class Scheduling {
       const absl::Status status = Schedule(std::move(region), last_resort, scheduled);
       if (status.ok()) continue;
       if (!Restrict(segment)) return status;
+      const absl::string_view why = status.message();
+      cuts_.push_back(absl::StrCat(base::Counted(segment.nodes.size(), "node"), ": ",
+                                   why.substr(0, why.find('\n'))));
       again = true;
     }
     if (again) return std::nullopt;
@@ -104,25 +118,16 @@ class Scheduling {
   // INTERNAL: no scheduler takes the region, which one of a single op cannot cause.
   absl::Status Schedule(schedule::Region region, bool last_resort, Scheduled& scheduled) {
     region.math = request_.options.math;
-    const schedule::Candidates candidates = schedule::FindCandidates(region, request_.device);
-    absl::StrAppend(&result_.explanation, "segment ", scheduled.regions.size(),
-                    last_resort ? ", last resort" : "", "\n", schedule::Print(region));
-    for (const std::string& refusal : candidates.refused)
-      absl::StrAppend(&result_.explanation, "refused: ", refusal, "\n");
-    if (candidates.accepted.empty())
-      return absl::InternalError(absl::StrCat(
-          "no scheduler takes segment ", scheduled.regions.size(), ":\n", schedule::Print(region)));
-    const size_t chosen = std::min<size_t>(request_.attempt, candidates.accepted.size() - 1);
-    for (size_t c = 0; c < candidates.accepted.size(); ++c) {
-      const schedule::Candidate& candidate = candidates.accepted[c];
-      absl::StrAppend(&result_.explanation,
-                      c == chosen ? "chosen: " : "candidate: ", schedule::Print(candidate.schedule),
-                      ", ", candidate.cost.dram_bytes, " bytes, about ",
-                      absl::StrFormat("%.2f us\n", candidate.cost.microseconds));
-    }
     ScheduledRegion made;
     made.last_resort = last_resort;
-    made.schedule = candidates.accepted[chosen].schedule;
+    made.candidates = schedule::FindCandidates(region, request_.device);
+    const std::vector<schedule::Candidate>& accepted = made.candidates.accepted;
+    if (accepted.empty())
+      return absl::InternalError(
+          absl::StrCat("no scheduler takes segment ", scheduled.regions.size(), ": ",
+                       Words(made.candidates.refused), "\n", schedule::Print(region)));
+    made.chosen = std::min<size_t>(request_.attempt, accepted.size() - 1);
+    made.schedule = accepted[made.chosen].schedule;
     made.emission = codegen::Emit(region, made.schedule);
     for (const codegen::Kernel& kernel : made.emission.kernels) {
       // Each argument takes at most 8 bytes.
@@ -162,6 +167,7 @@ class Scheduling {
   std::vector<ir::Dims> input_strides_;
   PlanResult& result_;
   std::vector<Fusion> fusion_;
+  std::vector<std::string> cuts_;
 };
 
 absl::Status PlanCpu(const PlanRequest& request, executable::Executable& skeleton) {
@@ -188,6 +194,10 @@ absl::StatusOr<PlanResult> Plan(const PlanRequest& request) {
     result.canonical_ir = ir::Print(specialised);
     result.canonical_hash = ir::GraphHash(specialised);
     FUSIOND_RETURN_IF_ERROR(PlanCpu(request, result.skeleton));
+    if (request.explain) {
+      FUSIOND_ASSIGN_OR_RETURN(result.explanation,
+                               Explain(request, specialised, {}, {}, {}, result));
+    }
     return result;
   }
   if (request.options.precision == Precision::kDouble)
@@ -197,10 +207,15 @@ absl::StatusOr<PlanResult> Plan(const PlanRequest& request) {
   result.canonical_ir = ir::Print(canonical);
   result.canonical_hash = ir::GraphHash(canonical);
   FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, schedule::Prepare(canonical));
-  FUSIOND_ASSIGN_OR_RETURN(const Scheduled scheduled,
-                           Scheduling(graph, request, result.skeleton, result).Run());
+  Scheduling scheduling(graph, request, result.skeleton, result);
+  FUSIOND_ASSIGN_OR_RETURN(const Scheduled scheduled, scheduling.Run());
   AddSteps(graph, request, scheduled.regions, scheduled.storage, scheduled.segments.size(),
            result.skeleton, result.sources);
+  if (request.explain) {
+    FUSIOND_ASSIGN_OR_RETURN(
+        result.explanation,
+        Explain(request, graph, scheduled.segments, scheduled.regions, scheduling.cuts(), result));
+  }
   return result;
 }
 

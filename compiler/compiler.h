@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "compiler/ir/graph.h"
 #include "compiler/options.h"
+#include "proto/fusiond/v1/explanation.pb.h"
 #include "runtime/base/sha256.h"
 #include "runtime/executable/device_info.h"
 #include "runtime/executable/executable.h"
@@ -43,7 +44,8 @@ struct PlanRequest {
   std::vector<InputLayout> inputs;  // one an input; empty shape and strides for scalars
   executable::DeviceInfo device;
   Options options;
-  int attempt = 0;  // 0 = the rule's candidate; the next after a spill report
+  int attempt = 0;       // 0 = the rule's candidate; the next after a spill report
+  bool explain = false;  // fill PlanResult::explanation
 };
 
 struct KernelSource {
@@ -58,7 +60,8 @@ struct PlanResult {
   base::Digest canonical_hash;
   std::vector<KernelSource> sources;  // one an image, in the skeleton's order of images
   executable::Executable skeleton;    // images without cubins; complete for arch "cpu"
-  std::string explanation;            // segments, schedules, what was refused and why
+  // Inputs, segments, schedules, kernels, what was refused and why; when asked for.
+  v1::Explanation explanation;
   // Fallbacks taken, one a segment: "last resort, a kernel per op: 3 nodes"; the server counts
   // them.
   std::vector<std::string> notes;

@@ -12,6 +12,7 @@
 #include "compiler/codegen/kernel.h"
 #include "compiler/compiler.h"
 #include "compiler/ir/graph.h"
+#include "compiler/schedule/candidates.h"
 #include "compiler/schedule/kernel_schedule.h"
 #include "compiler/schedule/region.h"
 #include "compiler/schedule/storage.h"
@@ -22,6 +23,8 @@ namespace fusiond::compiler {
 // One segment (or final copy) with the kernels made of it.
 struct ScheduledRegion {
   schedule::Region region;
+  schedule::Candidates candidates;  // `schedule` is the one at `chosen`
+  size_t chosen = 0;
   schedule::KernelSchedule schedule;
   codegen::Emission emission;
   bool last_resort = false;  // of one op, because no scheduler took it with others

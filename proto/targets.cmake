@@ -4,6 +4,7 @@
 # fusiond::proto: messages only. Service stubs, which need gRPC, are fusiond::services.
 add_library(fusiond_proto STATIC
   proto/fusiond/v1/executable.proto
+  proto/fusiond/v1/explanation.proto
   proto/fusiond/v1/graph.proto
   proto/fusiond/v1/internal.proto)
 add_library(fusiond::proto ALIAS fusiond_proto)

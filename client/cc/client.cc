@@ -265,10 +265,9 @@ absl::StatusOr<std::unique_ptr<Session>> Client::OpenDeviceOnce(const std::strin
   return Session::Create(std::move(session), options);
 }
 
-absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::CompileRequest& compile) {
-  v1::ExplainRequest request;
-  *request.mutable_request() = compile;
-  return rpc_->Call(&v1::Fusiond::Stub::Explain, request, kQuickTimeout);
+absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& request) {
+  return rpc_->Call(&v1::Fusiond::Stub::Explain, request,
+                    request.schedule() ? absl::Minutes(2) : kQuickTimeout);
 }
 
 absl::StatusOr<v1::GetArtifactsResponse> Client::GetArtifacts(

@@ -82,7 +82,7 @@ class Client {
                                                       const SessionOptions& options = {});
 
   // The rest of the control plane, as the rpcs say.
-  absl::StatusOr<v1::ExplainResponse> Explain(const v1::CompileRequest& request);
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::GetArtifactsResponse> GetArtifacts(const v1::GetArtifactsRequest& request);
   absl::StatusOr<v1::ExecuteResponse> Execute(const v1::ExecuteRequest& request);
   absl::StatusOr<v1::DevicesResponse> Devices();

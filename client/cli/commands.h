@@ -55,7 +55,8 @@ struct WarmArguments {
 int Compile(const Common& common, const GraphArguments& arguments, const std::string& output_file);
 int Run(const Common& common, const RunArguments& arguments);
 int Warm(const Common& common, const WarmArguments& arguments);
-int Explain(const Common& common, const GraphArguments& arguments);
+// `schedule`: how the graph becomes kernels, instead of how it is keyed.
+int Explain(const Common& common, const GraphArguments& arguments, bool schedule);
 int Artifacts(const Common& common, const GraphArguments& arguments,
               const std::vector<std::string>& kinds, const std::string& folder);
 int Status(const Common& common);

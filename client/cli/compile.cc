@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/support.h"
+#include "runtime/executable/explanation.h"
 
 namespace fusiond::cli {
 namespace {
@@ -36,6 +37,19 @@ void PrintCompile(const GraphArguments& arguments, const v1::CompileResponse& re
   for (const std::string& note : response.notes()) std::cout << "note        " << note << "\n";
 }
 
+void PrintExplained(const v1::ExplainResponse& explained) {
+  std::cout << "key  " << Hex(explained.key()) << "\n";
+  for (const v1::ExplainResponse::Field& field : explained.fields()) {
+    std::cout << "  " << field.name() << " = " << (field.value().empty() ? "(none)" : field.value())
+              << "\n";
+  }
+  std::cout << (explained.cached() ? absl::StrCat("cached: ", SourceName(explained.source()))
+                                   : "not cached")
+            << "\n"
+            << explained.reason() << "\n";
+  for (const std::string& near : explained.nearest()) std::cout << "near: " << near << "\n";
+}
+
 }  // namespace
 
 int Compile(const Common& common, const GraphArguments& arguments, const std::string& output_file) {
@@ -61,28 +75,24 @@ int Compile(const Common& common, const GraphArguments& arguments, const std::st
   return kExitOk;
 }
 
-int Explain(const Common& common, const GraphArguments& arguments) {
+int Explain(const Common& common, const GraphArguments& arguments, bool schedule) {
   absl::StatusOr<LoadedGraph> loaded = LoadGraph(arguments);
   if (!loaded.ok()) return Fail(common, loaded.status());
   auto client = Connect(common);
   if (!client.ok()) return Fail(common, client.status());
-  absl::StatusOr<v1::ExplainResponse> explained = (*client)->Explain(client::Client::MakeRequest(
-      loaded->graph, arguments.target, loaded->layouts, arguments.options));
+  v1::ExplainRequest request;
+  *request.mutable_request() = client::Client::MakeRequest(loaded->graph, arguments.target,
+                                                           loaded->layouts, arguments.options);
+  request.set_schedule(schedule);
+  absl::StatusOr<v1::ExplainResponse> explained = (*client)->Explain(request);
   if (!explained.ok()) return Fail(common, explained.status());
   if (common.json) {
     PrintJson(*explained);
-    return kExitOk;
+  } else if (schedule) {
+    std::cout << executable::Print(explained->schedule());
+  } else {
+    PrintExplained(*explained);
   }
-  std::cout << "key  " << Hex(explained->key()) << "\n";
-  for (const v1::ExplainResponse::Field& field : explained->fields()) {
-    std::cout << "  " << field.name() << " = " << (field.value().empty() ? "(none)" : field.value())
-              << "\n";
-  }
-  std::cout << (explained->cached() ? absl::StrCat("cached: ", SourceName(explained->source()))
-                                    : "not cached")
-            << "\n"
-            << explained->reason() << "\n";
-  for (const std::string& near : explained->nearest()) std::cout << "near: " << near << "\n";
   return kExitOk;
 }
 

@@ -234,8 +234,15 @@ class CommandLine {
   }
 
   void AddExplain() {
-    AddGraph(AddCommand(app_, "explain", "say how a request is keyed and why it hits or misses",
-                        [this] { return Explain(common_, graph_); }));
+    CLI::App& command =
+        AddCommand(app_, "explain",
+                   "say how a request is keyed and why it hits or misses, or why its kernels are "
+                   "what they are",
+                   [this] { return Explain(common_, graph_, schedule_); });
+    AddGraph(command);
+    command.add_flag("--schedule", schedule_,
+                     "inputs, canonical IR, segments, schedules, launches, registers, memory, "
+                     "estimated times, and what was refused and why");
   }
 
   void AddArtifacts() {
@@ -277,7 +284,7 @@ class CommandLine {
   std::vector<std::string> options_, kinds_;
   std::string output_;  // file, or folder
   std::string key_;
-  bool all_ = false;
+  bool all_ = false, schedule_ = false;
   uint32_t limit_ = 100;
   std::function<int()> run_;  // the command that the line names
 };

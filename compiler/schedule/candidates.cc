@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/cluster.h"
 #include "compiler/schedule/column.h"
 #include "compiler/schedule/pointwise.h"
 #include "compiler/schedule/row_column.h"
@@ -21,19 +22,40 @@ const Scheduler* const kTable[] = {
 
 }  // namespace
 
+std::string WhyNotResident(const KernelSchedule& schedule, const executable::DeviceInfo& device) {
+  const auto beyond = [](int64_t value, absl::string_view what, int64_t limit) {
+    return absl::StrCat("a CTA takes ", value, " ", what, ", the limit is ", limit);
+  };
+  if (schedule.threads > device.max_threads_per_block)
+    return beyond(schedule.threads, "threads", device.max_threads_per_block);
+  if (schedule.smem_bytes > device.max_smem_per_block)
+    return beyond(schedule.smem_bytes, "bytes of shared memory", device.max_smem_per_block);
+  if (schedule.cluster > 1 && !device.has_clusters)
+    return absl::StrCat(device.arch, " has no clusters");
+  if (schedule.cluster > kMaxCluster) {
+    return absl::StrCat("a cluster has ", schedule.cluster, " CTAs, the limit is ", kMaxCluster);
+  }
+  return "";
+}
+
 Candidates FindCandidates(const Region& region, const executable::DeviceInfo& device) {
   Candidates candidates;
   std::vector<std::vector<Candidate>> groups;
   for (const Scheduler* scheduler : kTable) {
     if (const std::string reason = scheduler->applies(region, device); !reason.empty()) {
-      candidates.refused.push_back(absl::StrCat(Name(scheduler->id), ": ", reason));
+      candidates.refused.push_back({Name(scheduler->id), reason});
       continue;
     }
-    groups.emplace_back();
+    std::vector<Candidate>& group = groups.emplace_back();
     for (KernelSchedule& schedule : scheduler->propose(region, device)) {
+      if (std::string reason = WhyNotResident(schedule, device); !reason.empty()) {
+        candidates.refused.push_back({Print(schedule), std::move(reason)});
+        continue;
+      }
       const Cost cost = scheduler->estimate(region, schedule, device);
-      groups.back().push_back({std::move(schedule), cost});
+      group.push_back({std::move(schedule), cost});
     }
+    if (group.empty()) groups.pop_back();
   }
   std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
     return a.front().cost.microseconds < b.front().cost.microseconds;

@@ -16,11 +16,20 @@ struct Candidate {
   Cost cost;
 };
 
+struct Refusal {
+  std::string schedule;  // a printed schedule, or the name of a scheduler that proposes none
+  std::string reason;
+};
+
 struct Candidates {
   // Best first: schedulers by the estimate of their own first choice, each one's in its order.
   std::vector<Candidate> accepted;
-  std::vector<std::string> refused;  // "row_persistent: rows of 400 KB do not fit", table order
+  std::vector<Refusal> refused;  // table order
 };
+
+// Why no launch of the schedule is possible there, whatever it computes: a CTA that no SM has room
+// for, clusters that the device has not. Empty: it is.
+std::string WhyNotResident(const KernelSchedule& schedule, const executable::DeviceInfo& device);
 
 Candidates FindCandidates(const Region& region, const executable::DeviceInfo& device);
 

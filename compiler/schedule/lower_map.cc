@@ -55,6 +55,7 @@ absl::StatusOr<uint32_t> Lowering::ValueAt(ValueId id, const Indices& indices, c
   if (ir::ElementCount(type) == 0) return Zero(type.dtype);
   const auto known = mapped_.find({id, indices, cone.guard});
   if (known != mapped_.end()) return known->second;
+  const Origin origin(*this, id);
   uint32_t value = 0;
   const ir::Node& node = graph_.producer(id);
   if (std::find(cone.bases.begin(), cone.bases.end(), id) != cone.bases.end()) {

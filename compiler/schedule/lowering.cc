@@ -48,6 +48,7 @@ absl::Status Lowering::Run() {
   }
   for (const SegmentNode& node : segment_.nodes) {
     const ir::Node& ir_node = graph_.node(node.node);
+    const Origin origin(*this, ir_node.results[0]);
     FUSIOND_ASSIGN_OR_RETURN(const uint32_t instr,
                              IsMap(ir_node.op) ? LowerMap(node) : Lower(ir_node, node.axes));
     const DimMap axes = ResultAxes(graph_, ir_node, node.axes);
@@ -58,6 +59,7 @@ absl::Status Lowering::Run() {
 }
 
 uint32_t Lowering::Emit(Instr instr) {
+  instr.origin = origin_;
   region_.instrs.push_back(std::move(instr));
   return static_cast<uint32_t>(region_.instrs.size() - 1);
 }
@@ -95,6 +97,7 @@ void Lowering::LowerStores(ValueId id, uint32_t instr, const DimMap& axes) {
 }
 
 uint32_t Lowering::EmitLoad(ValueId id, Access access) {
+  const Origin origin(*this, id);
   Instr load;
   load.kind = Instr::Kind::kLoad;
   load.dtype = ir::ComputeType(graph_.type(id).dtype);
@@ -147,6 +150,7 @@ absl::StatusOr<uint32_t> Lowering::Scalar(ValueId wanted) {
       if (!scalars_.contains(operand)) work.push_back(operand);
     if (work.size() != depth) continue;
     work.pop_back();
+    const Origin origin(*this, id);
     uint32_t instr = 0;
     if (node.op == Op::kInput) {
       Instr scalar;

@@ -54,6 +54,21 @@ class Lowering {
  private:
   using OperandFunction = absl::FunctionRef<absl::StatusOr<uint32_t>(size_t slot)>;
 
+  // While it lives, what is emitted is a step of value `id`, and of `before` afterwards.
+  class Origin {
+   public:
+    Origin(Lowering& lowering, ir::ValueId id) : origin_(lowering.origin_), before_(origin_) {
+      origin_ = id;
+    }
+    ~Origin() { origin_ = before_; }
+    Origin(const Origin&) = delete;
+    Origin& operator=(const Origin&) = delete;
+
+   private:
+    ir::ValueId& origin_;
+    const ir::ValueId before_;
+  };
+
   uint32_t Emit(Instr instr);
   uint32_t EmitConstant(ir::Number number, ir::DType dtype);
   // `offset` elements into memory tensor `tensor`.
@@ -111,6 +126,7 @@ class Lowering {
   const Segment& segment_;
   const Memory& memory_;
   Region& region_;
+  ir::ValueId origin_ = Instr::kNoOrigin;
   absl::flat_hash_map<std::pair<ir::ValueId, DimMap>, uint32_t> values_;
   absl::flat_hash_map<ir::ValueId, uint32_t> scalars_;
   absl::flat_hash_map<std::pair<uint32_t, int64_t>, uint32_t> tensors_;  // and offset → region's

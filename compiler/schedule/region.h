@@ -61,6 +61,9 @@ struct Instr {
   ir::Number number = false;
   uint32_t index = 0;  // kScalar
   Access access;       // kLoad, kFetch, kIndex
+  // The graph's value that it reads or is a step of: names it for people and decides nothing.
+  static constexpr ir::ValueId kNoOrigin = ~0u;
+  ir::ValueId origin = kNoOrigin;
 
   uint32_t dims = 0;  // bit d: varies along region dim d
   ValueClass value_class = ValueClass::kScalar;

@@ -41,6 +41,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executable/explanation.h"
 
 namespace fusiond {
 namespace {
@@ -93,18 +94,36 @@ absl::StatusOr<compiler::PlanResult> Plan(ir::Graph graph, const Flags& flags) {
   FUSIOND_ASSIGN_OR_RETURN(request.options, CompileOptions(flags));
   FUSIOND_ASSIGN_OR_RETURN(request.device, executable::ProfileByName(flags.arch));
   request.attempt = flags.attempt;
+  request.explain = flags.explain;
   for (ir::ValueId input : graph.inputs())
     request.inputs.push_back({graph.type(input).shape, graph.type(input).strides});
   request.graph = std::move(graph);
   return compiler::Plan(request);
 }
 
+// What NVRTC says of the kernels of one image.
+void AddResources(const std::string& name, const std::vector<nvrtc::EntryResources>& entries,
+                  const executable::DeviceInfo& device, v1::Explanation& explanation) {
+  for (v1::Explanation::Segment& segment : *explanation.mutable_segments()) {
+    for (v1::Explanation::Kernel& kernel : *segment.mutable_kernels()) {
+      for (const nvrtc::EntryResources& entry : entries) {
+        if (kernel.name() != name || kernel.entry() != entry.entry) continue;
+        executable::SetResources({entry.registers, entry.spill_store_bytes + entry.spill_load_bytes,
+                                  entry.stack_bytes, entry.static_smem_bytes},
+                                 device, kernel);
+      }
+    }
+  }
+}
+
 // One part an image: PTX, or cubins one after another.
-absl::StatusOr<std::string> CompileAll(const compiler::PlanResult& plan, const Flags& flags) {
+absl::StatusOr<std::string> CompileAll(compiler::PlanResult& plan, const Flags& flags) {
   nvrtc::NvrtcLocation location;
   location.explicit_path = flags.nvrtc;
   const absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> nvrtc = nvrtc::Nvrtc::Open(location);
   FUSIOND_RETURN_IF_ERROR(WrongUsage(nvrtc.status()));
+  FUSIOND_ASSIGN_OR_RETURN(const executable::DeviceInfo device,
+                           executable::ProfileByName(flags.arch));
   std::string text;
   for (const compiler::KernelSource& source : plan.sources) {
     nvrtc::CompileInput input;
@@ -115,14 +134,16 @@ absl::StatusOr<std::string> CompileAll(const compiler::PlanResult& plan, const F
     input.want_ptx = flags.emit == "ptx";
     FUSIOND_ASSIGN_OR_RETURN(const nvrtc::CompileOutput output, (*nvrtc)->Compile(input));
     absl::StrAppend(&text, flags.emit == "ptx" ? output.ptx : output.cubin);
-    if (flags.explain) std::fprintf(stderr, "%s: %s\n", source.name.c_str(), output.log.c_str());
+    AddResources(source.name, output.entries, device, plan.explanation);
   }
+  if (flags.explain) std::fputs(executable::Print(plan.explanation).c_str(), stderr);
   return text;
 }
 
 absl::StatusOr<std::string> RunBackEnd(ir::Graph graph, const Flags& flags) {
-  FUSIOND_ASSIGN_OR_RETURN(const compiler::PlanResult plan, Plan(std::move(graph), flags));
-  if (flags.explain) std::fputs(plan.explanation.c_str(), stderr);
+  FUSIOND_ASSIGN_OR_RETURN(compiler::PlanResult plan, Plan(std::move(graph), flags));
+  if (flags.explain && flags.emit != "ptx" && flags.emit != "cubin")
+    std::fputs(executable::Print(plan.explanation).c_str(), stderr);
   for (const std::string& note : plan.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   if (plan.sources.empty()) {
     std::fprintf(stderr, "note: arch %s has no kernels: its device evaluates the graph\n",
@@ -289,7 +310,8 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--nvrtc", flags.nvrtc, "libnvrtc, or the folder that holds it");
   app.add_flag("--explain", flags.explain,
-               "To stderr: segments, candidates and why others were refused; NVRTC's log");
+               "To stderr: inputs, IR, segments, schedules, kernels, what was refused and why; "
+               "registers and spills with --emit=ptx or cubin");
   app.add_flag("--verify", flags.verify_only, "Print nothing; the exit status tells");
   app.add_flag("--hash", flags.hash, "Print the graph's hash");
   try {

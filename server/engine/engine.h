@@ -61,6 +61,8 @@ class CompileEngine {
   // nobody does.
   bool Cancel(const Ticket& ticket) { return flights_.Cancel(ticket); }
 
+  // Plans of one request, at most.
+  int max_attempts() const { return parts_.max_attempts; }
   // Segments that took the last resort since start.
   uint64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }  // a tally
   size_t in_flight() const { return flights_.InFlight(); }

@@ -39,6 +39,12 @@ internal::v1::CompileJob MakeImageJob(const internal::v1::KernelSource& source,
   return job;
 }
 
+absl::StatusOr<v1::Explanation> ExplanationOf(const internal::v1::PlanResult& plan) {
+  v1::Explanation explanation;
+  if (explanation.ParseFromString(plan.explanation())) return explanation;
+  return absl::InternalError("plan: the compile process's explanation cannot be read");
+}
+
 absl::StatusOr<internal::v1::PlanResult> RunPlanJob(const internal::v1::PlanJob& job) {
   compiler::PlanRequest request;
   FUSIOND_ASSIGN_OR_RETURN(request.graph, graph_proto::FromBytes(job.graph()));
@@ -53,6 +59,7 @@ absl::StatusOr<internal::v1::PlanResult> RunPlanJob(const internal::v1::PlanJob&
   FUSIOND_ASSIGN_OR_RETURN(request.options,
                            compiler::OptionsFromMap({job.options().begin(), job.options().end()}));
   request.attempt = job.attempt();
+  request.explain = job.explain();
   FUSIOND_ASSIGN_OR_RETURN(compiler::PlanResult plan, compiler::Plan(request));
   internal::v1::PlanResult result;
   result.set_canonical_ir(plan.canonical_ir);
@@ -64,7 +71,7 @@ absl::StatusOr<internal::v1::PlanResult> RunPlanJob(const internal::v1::PlanJob&
     to->mutable_nvrtc_options()->Assign(source.nvrtc_options.begin(), source.nvrtc_options.end());
   }
   result.set_skeleton(executable::Serialise(plan.skeleton));
-  result.set_explanation(plan.explanation);
+  if (job.explain()) result.set_explanation(plan.explanation.SerializeAsString());
   for (const std::string& note : plan.notes) result.add_notes(note);
   return result;
 }

@@ -6,9 +6,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/base/mutex.h"
+#include "runtime/executable/explanation.h"
 #include "runtime/executable/serialise.h"
 #include "server/engine/plan_job.h"
+#include "server/service/job_set.h"
 
 namespace fusiond::server {
 namespace {
@@ -24,30 +25,23 @@ bool Wants(const std::vector<std::string>& kinds, absl::string_view kind) {
 class Collector : public std::enable_shared_from_this<Collector> {
  public:
   Collector(std::vector<std::string> kinds, std::shared_ptr<const PreparedRequest> request,
-            std::string tenant, CompilePool* pool,
+            std::string tenant, JobRunner* runner,
             std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done)
       : kinds_(std::move(kinds)),
         request_(std::move(request)),
-        tenant_(std::move(tenant)),
-        pool_(pool),
+        jobs_(std::move(tenant), runner),
         done_(std::move(done)) {}
 
   void Start() {
-    Submit(MakePlanJob(*request_, 0), [self = shared_from_this()](const CompileOutcome& outcome) {
+    internal::v1::CompileJob job = MakePlanJob(*request_, 0);
+    job.mutable_plan()->set_explain(Wants(kinds_, "explanation"));
+    jobs_.Submit(std::move(job), [self = shared_from_this()](const CompileOutcome& outcome) {
       if (!outcome.status.ok()) return self->done_(outcome.status);
       self->Planned(outcome.reply.plan());
     });
   }
 
-  void Cancel() {
-    std::vector<CompileJobId> jobs;
-    {
-      base::MutexLock lock(&mutex_);
-      cancelled_ = true;
-      jobs = jobs_;
-    }
-    for (CompileJobId job : jobs) pool_->Cancel(job);  // those that have ended are unknown there
-  }
+  void Cancel() { jobs_.Cancel(); }
 
  private:
   void Planned(const internal::v1::PlanResult& plan) {
@@ -66,7 +60,11 @@ class Collector : public std::enable_shared_from_this<Collector> {
       if (!skeleton.ok()) return done_(skeleton.status());
       Add("schedule", "plan", skeleton->provenance.schedule);
     }
-    if (Wants(kinds_, "explanation")) Add("explanation", "plan", plan.explanation());
+    if (Wants(kinds_, "explanation")) {
+      absl::StatusOr<v1::Explanation> explanation = ExplanationOf(plan);
+      if (!explanation.ok()) return done_(explanation.status());
+      Add("explanation", "plan", executable::Print(*explanation));
+    }
     for (const internal::v1::KernelSource& source : plan.sources()) {
       if (Wants(kinds_, "cuda")) Add("cuda", source.name(), source.text());
     }
@@ -80,40 +78,18 @@ class Collector : public std::enable_shared_from_this<Collector> {
     for (const internal::v1::KernelSource& source : plan.sources()) {
       internal::v1::CompileJob job = MakeImageJob(source, *request_);
       job.mutable_image()->set_want_ptx(true);
-      Submit(std::move(job),
-             [self = shared_from_this(), name = source.name()](const CompileOutcome& outcome) {
-               if (outcome.status.ok()) {
-                 self->Add("ptx", name, outcome.reply.image().ptx());
-               } else {
-                 self->Missing("ptx", absl::StrCat(name, ": ", outcome.status.message()));
-               }
-               if (--self->left_ > 0) return;
-               if (self->cancelled()) return self->done_(Cancelled());
-               self->done_(std::move(self->response_));
-             });
+      jobs_.Submit(std::move(job), [self = shared_from_this(),
+                                    name = source.name()](const CompileOutcome& outcome) {
+        if (outcome.status.ok()) {
+          self->Add("ptx", name, outcome.reply.image().ptx());
+        } else {
+          self->Missing("ptx", absl::StrCat(name, ": ", outcome.status.message()));
+        }
+        if (--self->left_ > 0) return;
+        if (absl::Status status = self->jobs_.status(); !status.ok()) return self->done_(status);
+        self->done_(std::move(self->response_));
+      });
     }
-  }
-
-  void Submit(internal::v1::CompileJob job,
-              const std::function<void(const CompileOutcome&)>& done) {
-    CompileRequest request;
-    request.job = std::move(job);
-    request.tenant = tenant_;
-    absl::StatusOr<CompileJobId> id = pool_->Submit(std::move(request), done);
-    if (!id.ok()) return done(FailedOutcome(id.status()));
-    bool cancel;
-    {
-      base::MutexLock lock(&mutex_);
-      jobs_.push_back(*id);
-      cancel = cancelled_;
-    }
-    if (cancel) pool_->Cancel(*id);
-  }
-
-  static absl::Status Cancelled() { return absl::CancelledError("cancelled by the caller"); }
-  bool cancelled() const {
-    base::MutexLock lock(&mutex_);
-    return cancelled_;
   }
 
   void Add(const std::string& kind, const std::string& name, const std::string& contents) {
@@ -130,15 +106,10 @@ class Collector : public std::enable_shared_from_this<Collector> {
 
   const std::vector<std::string> kinds_;
   const std::shared_ptr<const PreparedRequest> request_;
-  const std::string tenant_;
-  CompilePool* const pool_;
+  JobSet jobs_;
   const std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done_;
   v1::GetArtifactsResponse response_;
   int left_ = 0;
-
-  mutable base::Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<CompileJobId> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -159,10 +130,10 @@ absl::StatusOr<std::vector<std::string>> CheckArtifactKinds(
 
 std::function<void()> MakeArtifacts(
     const std::vector<std::string>& kinds, std::shared_ptr<const PreparedRequest> request,
-    const std::string& tenant, CompilePool* pool,
+    const std::string& tenant, JobRunner* runner,
     std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done) {
   auto collector =
-      std::make_shared<Collector>(kinds, std::move(request), tenant, pool, std::move(done));
+      std::make_shared<Collector>(kinds, std::move(request), tenant, runner, std::move(done));
   collector->Start();
   return [collector] { collector->Cancel(); };
 }

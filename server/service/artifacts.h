@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "proto/fusiond/v1/service.pb.h"
+#include "server/engine/job_runner.h"
 #include "server/engine/request.h"
-#include "server/pool/compile_pool.h"
 
 namespace fusiond::server {
 
@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<std::string>> CheckArtifactKinds(const v1::GetArtifac
 // called with CANCELLED then, unless it is on the way already; from any thread.
 std::function<void()> MakeArtifacts(
     const std::vector<std::string>& kinds, std::shared_ptr<const PreparedRequest> request,
-    const std::string& tenant, CompilePool* pool,
+    const std::string& tenant, JobRunner* runner,
     std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
 
 }  // namespace fusiond::server

@@ -13,6 +13,7 @@
 #include "runtime/base/utf8.h"
 #include "runtime/executable/serialise.h"
 #include "server/service/artifacts.h"
+#include "server/service/explain_schedule.h"
 
 namespace fusiond::server {
 namespace {
@@ -93,6 +94,7 @@ FusiondLogic::FusiondLogic(const LogicOptions& options, CompileEngine* engine, c
       engine_(engine),
       cache_(cache),
       pool_(pool),
+      runner_(pool),
       devices_(devices),
       grants_(grants),
       fill_status_(std::move(fill_status)),
@@ -184,13 +186,29 @@ std::function<void()> FusiondLogic::GetArtifacts(
     done(kinds.status());
     return [] {};
   }
-  return MakeArtifacts(*kinds, *prepared, identity.Name(), pool_, std::move(done));
+  return MakeArtifacts(*kinds, *prepared, identity.Name(), &runner_, std::move(done));
 }
 
-absl::StatusOr<v1::ExplainResponse> FusiondLogic::Explain(const v1::ExplainRequest& request) {
-  FUSIOND_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedRequest> prepared,
-                           Prepare(request.request()));
-  const cache::Explanation explained = cache_->Explain(prepared->material);
+std::function<void()> FusiondLogic::Explain(
+    const v1::ExplainRequest& request, const Identity& identity,
+    std::function<void(absl::StatusOr<v1::ExplainResponse>)> done) {
+  absl::StatusOr<std::shared_ptr<const PreparedRequest>> prepared = Prepare(request.request());
+  if (!prepared.ok() || !request.schedule()) {
+    done(prepared.ok() ? ExplainKey(**prepared)
+                       : absl::StatusOr<v1::ExplainResponse>(prepared.status()));
+    return [] {};
+  }
+  return ExplainSchedule(*prepared, identity.Name(), engine_->max_attempts(), &runner_,
+                         [response = ExplainKey(**prepared), done = std::move(done)](
+                             absl::StatusOr<v1::Explanation> explanation) mutable {
+                           if (!explanation.ok()) return done(explanation.status());
+                           *response.mutable_schedule() = *std::move(explanation);
+                           done(std::move(response));
+                         });
+}
+
+v1::ExplainResponse FusiondLogic::ExplainKey(const PreparedRequest& prepared) const {
+  const cache::Explanation explained = cache_->Explain(prepared.material);
   v1::ExplainResponse response;
   response.set_key(explained.key.digest.View().data(), explained.key.digest.View().size());
   for (const cache::KeyField& field : explained.fields) {
@@ -199,7 +217,7 @@ absl::StatusOr<v1::ExplainResponse> FusiondLogic::Explain(const v1::ExplainReque
     to->set_value(field.value);
   }
   // Guards decide too, so ask as a compile would, without compiling.
-  if (std::optional<CompileAnswer> answer = engine_->Peek(*prepared)) {
+  if (std::optional<CompileAnswer> answer = engine_->Peek(prepared)) {
     response.set_cached(true);
     response.set_source(ToProto(answer->source));
     response.set_reason(absl::StrCat("executable ", answer->executable.Hex(), " answers it"));

@@ -63,7 +63,9 @@ class FusiondLogic {
       const v1::GetArtifactsRequest& request, const Identity& identity,
       std::function<void(absl::StatusOr<v1::GetArtifactsResponse>)> done);
 
-  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
+  // As GetArtifacts. Without request.schedule() `done` is called here.
+  std::function<void()> Explain(const v1::ExplainRequest& request, const Identity& identity,
+                                std::function<void(absl::StatusOr<v1::ExplainResponse>)> done);
   v1::DevicesResponse Devices() const { return devices_->Get(); }
   v1::StatusResponse Status() const;
   v1::CacheStatsResponse CacheStats() const;
@@ -75,6 +77,7 @@ class FusiondLogic {
   const LogicOptions& options() const { return options_; }
 
  private:
+  v1::ExplainResponse ExplainKey(const PreparedRequest& prepared) const;
   KeyContext Keys() const;
   State state() const;
 
@@ -82,6 +85,7 @@ class FusiondLogic {
   CompileEngine* const engine_;
   cache::Cache* const cache_;
   CompilePool* const pool_;
+  PoolJobRunner runner_;  // of jobs that are no compile
   DeviceRegistry* const devices_;
   Grants* const grants_;
   const StatusFiller fill_status_;

@@ -116,11 +116,15 @@ grpc::ServerUnaryReactor* FusiondService::Explain(grpc::CallbackServerContext* c
                                                   v1::ExplainResponse* response) {
   auto reactor = LaterReactor::Make("Explain", identity_, parts_, context);
   reactor->Begin([this, reactor, request, response] {
-    absl::StatusOr<v1::ExplainResponse> answer = logic_.Explain(*request);
-    if (!reactor->Claim()) return;
-    if (!answer.ok()) return reactor->End(answer.status());
-    response->Swap(&*answer);
-    reactor->End(absl::OkStatus(), KeyPrefix(response->key()));
+    std::function<void()> cancel = logic_.Explain(
+        *request, identity_, [reactor, response](absl::StatusOr<v1::ExplainResponse> answer) {
+          if (!reactor->Claim()) return;
+          if (!answer.ok()) return reactor->End(answer.status());
+          response->Swap(&*answer);
+          reactor->End(absl::OkStatus(), KeyPrefix(response->key()));
+        });
+    // The callback comes all the same.
+    reactor->AddCancel([cancel = std::move(cancel)] { return cancel(), false; });
   });
   return reactor.get();
 }

@@ -10,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cpu/evaluate.h"
+#include "runtime/executable/explanation.h"
 #include "tests/emulation/run_executable.h"
 
 namespace fusiond::testing {
@@ -128,6 +129,7 @@ absl::StatusOr<PlanRequest> RequestFor(const ir::Graph& graph, const PlanRunOpti
   request.graph = graph;
   request.options = options.options;
   request.attempt = options.attempt;
+  request.explain = true;
   FUSIOND_ASSIGN_OR_RETURN(request.device, executable::ProfileByName(options.device));
   if (!options.runner) request.device.sm_count = 3;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -182,7 +184,7 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
     const absl::Status status = CompareOutput(o, got, references[o]);
     if (!status.ok()) {
       return absl::Status(
-          status.code(), absl::StrCat(status.message(), "\n", plan.canonical_ir, plan.explanation));
+          status.code(), absl::StrCat(status.message(), "\n", executable::Print(plan.explanation)));
     }
   }
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/file.h"
+#include "runtime/executable/explanation.h"
 #include "tests/support/status_matchers.h"
 
 namespace fusiond::compiler {
@@ -78,6 +79,7 @@ TEST_P(KernelCountsTest, NoMoreThanTheTableAllows) {
     ASSERT_OK_AND_ASSIGN(const ir::Graph bound, ir::Specialise(graph, extents));
     for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
       PlanRequest request;
+      request.explain = true;
       request.graph = graph;
       for (ir::ValueId input : bound.inputs())
         request.inputs.push_back({bound.type(input).shape, bound.type(input).strides});
@@ -86,7 +88,8 @@ TEST_P(KernelCountsTest, NoMoreThanTheTableAllows) {
       int kernels = 0;
       for (const executable::Step& step : plan.skeleton.steps)
         kernels += std::holds_alternative<executable::KernelStep>(step);
-      EXPECT_LE(kernels, row.most) << arch << " " << size << "\n" << plan.explanation;
+      EXPECT_LE(kernels, row.most) << arch << " " << size << "\n"
+                                   << executable::Print(plan.explanation);
       for (const KernelSource& source : plan.sources)
         EXPECT_LE(source.text.size(), kMaxTextBytes) << arch << " " << size << " " << source.name;
       EXPECT_THAT(plan.notes, ::testing::IsEmpty());

@@ -232,7 +232,9 @@ TEST(CompileTest, ExplainTellsHitFromMiss) {
   daemon.Serve();
   std::unique_ptr<client::Client> client = daemon.Connect();
   const auto request = [](const client::Options& options) {
-    return client::Client::MakeRequest(AddGraph(), "cpu", {}, options);
+    v1::ExplainRequest explain;
+    *explain.mutable_request() = client::Client::MakeRequest(AddGraph(), "cpu", {}, options);
+    return explain;
   };
   ASSERT_OK_AND_ASSIGN(v1::ExplainResponse explained, client->Explain(request({})));
   EXPECT_FALSE(explained.cached());

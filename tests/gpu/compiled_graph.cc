@@ -6,18 +6,20 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executable/explanation.h"
 
 namespace fusiond::testing {
 namespace {
 
 constexpr int kMaxAttempts = 3;  // as the daemon's engine
 
-absl::StatusOr<CompiledGraph> CompileOnce(const compiler::PlanRequest& request,
+absl::StatusOr<CompiledGraph> CompileOnce(compiler::PlanRequest request,
                                           const nvrtc::Nvrtc& nvrtc) {
+  request.explain = true;
   FUSIOND_ASSIGN_OR_RETURN(const compiler::PlanResult plan, compiler::Plan(request));
   CompiledGraph compiled;
   compiled.canonical_ir = plan.canonical_ir;
-  compiled.explanation = absl::StrCat(plan.canonical_ir, plan.explanation);
+  compiled.explanation = executable::Print(plan.explanation);
   std::vector<executable::Image> images;
   for (const compiler::KernelSource& source : plan.sources) {
     FUSIOND_ASSIGN_OR_RETURN(nvrtc::CompileOutput output,
