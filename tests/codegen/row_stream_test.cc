@@ -61,14 +61,14 @@ TEST_P(RowStreamShapeTest, LayerNorm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, RowStreamShapeTest,
-                         ::testing::Values(Shape{"bf16", 4, 65536, "row_stream/cta "},
-                                           Shape{"bf16", 5, 45000, "row_stream/cta_masked "},
-                                           Shape{"bf16", 5, 45003, "row_stream/cta_shifted "},
-                                           Shape{"f32", 4, 30002, "row_stream/cta_masked "},
+                         ::testing::Values(Shape{"bf16", 4, 65536, "row_stream/cta{"},
+                                           Shape{"bf16", 5, 45000, "row_stream/cta_masked{"},
+                                           Shape{"bf16", 5, 45003, "row_stream/cta_shifted{"},
+                                           Shape{"f32", 4, 30002, "row_stream/cta_masked{"},
                                            Shape{"f64", 4, 20001, "row_stream/cta"},
-                                           Shape{"bf16", 1, 131072, "row_stream/split "},
-                                           Shape{"bf16", 2, 100008, "row_stream/split_masked "},
-                                           Shape{"f32", 2, 100003, "row_stream/split_shifted "},
+                                           Shape{"bf16", 1, 131072, "row_stream/split{"},
+                                           Shape{"bf16", 2, 100008, "row_stream/split_masked{"},
+                                           Shape{"f32", 2, 100003, "row_stream/split_shifted{"},
                                            Shape{"f64", 1, 60001, "row_stream/split"}),
                          [](const auto& info) {
                            return absl::StrCat(info.param.dtype, "_", info.param.rows, "x",
