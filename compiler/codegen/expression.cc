@@ -17,6 +17,14 @@ using schedule::Tensor;
 
 namespace {
 
+// An element's own index, as of what was drawn where no vector could be.
+bool IsIndex(const Region& region, uint32_t i) {
+  const Instr& instr = region.instrs[i];
+  if (instr.kind == Instr::Kind::kCompute && instr.op == ir::Op::kCast)
+    return IsIndex(region, instr.operands[0]);
+  return instr.kind == Instr::Kind::kIndex;
+}
+
 std::string Compute(const Region& region, const Instr& instr, OperandText operand) {
   if (instr.op == ir::Op::kCast) {
     const std::string value = operand(instr.operands[0]);
@@ -24,7 +32,10 @@ std::string Compute(const Region& region, const Instr& instr, OperandText operan
       return absl::StrCat("fd_cast<", RegisterType(instr.dtype), ">(", value, ")");
     return absl::StrCat("fd_cast<f32>(fd_cast<", MemoryType(instr.rounding), ">(", value, "))");
   }
-  std::string text = absl::StrCat(HelperOf(instr.op, instr.dtype, region.math).name, "(");
+  std::string text = HelperOf(instr.op, instr.dtype, region.math).name;
+  if (instr.op == ir::Op::kRandomBits && IsIndex(region, instr.operands[0]))
+    text = "fd_random_word";
+  text += '(';
   for (size_t i = 0; i < instr.operands.size(); ++i)
     absl::StrAppend(&text, i > 0 ? ", " : "", operand(instr.operands[i]));
   return absl::StrCat(text, ")");
@@ -142,8 +153,11 @@ bool CountsElements(const Region& region, uint32_t i, int inner, int vector) {
       counts &= static_cast<int>(d) == inner || instr.access.strides[d] % vector == 0;
     return counts;
   }
-  return instr.kind == Instr::Kind::kCompute && instr.op == ir::Op::kAdd &&
-         region.instrs[instr.operands[0]].kind == Instr::Kind::kIndex &&
+  if (instr.kind != Instr::Kind::kCompute) return false;
+  if (instr.op == ir::Op::kCast) {
+    return ir::IsInteger(instr.dtype) && CountsElements(region, instr.operands[0], inner, vector);
+  }
+  return instr.op == ir::Op::kAdd && region.instrs[instr.operands[0]].kind == Instr::Kind::kIndex &&
          CountsElements(region, instr.operands[0], inner, vector) &&
          !Varies(region.instrs[instr.operands[1]], inner) &&
          Divisor(region, instr.operands[1]) % vector == 0;
@@ -164,23 +178,29 @@ bool IsUniform(const Region& region, uint32_t i, int inner, int vector, int dept
          Divisor(region, instr.operands[1]) % vector == 0;
 }
 
-// A uniform condition at the first element of a step.
-std::string UniformText(const Region& region, uint32_t i, int inner, OperandText operand,
-                        CoordinateText coordinate, bool wide) {
+// What is the same for all elements of a step or counts them, at the first one.
+std::string FirstText(const Region& region, uint32_t i, int inner, OperandText operand,
+                      CoordinateText coordinate, bool wide) {
   const Instr& instr = region.instrs[i];
   if (!Varies(instr, inner)) return operand(i);
   return ComputedText(
       region, instr,
-      [&](uint32_t o) { return UniformText(region, o, inner, operand, coordinate, wide); },
+      [&](uint32_t o) { return FirstText(region, o, inner, operand, coordinate, wide); },
       coordinate, wide);
 }
 
-}  // namespace
-
 bool IsVectorFetch(const Region& region, const Instr& instr, int inner, int vector) {
-  return instr.kind == Instr::Kind::kFetch && inner >= 0 && instr.access.strides[inner] == 1 &&
+  return instr.kind == Instr::Kind::kFetch && instr.access.strides[inner] == 1 &&
          !Varies(region.instrs[instr.operands[0]], inner) &&
          (instr.operands.size() == 1 || IsUniform(region, instr.operands[1], inner, vector));
+}
+
+bool IsVectorDraw(const Region& region, const Instr& instr, int inner, int vector) {
+  return instr.kind == Instr::Kind::kCompute && instr.op == ir::Op::kRandomBits &&
+         instr.dtype == ir::DType::kInt && vector % 4 == 0 &&
+         CountsElements(region, instr.operands[0], inner, vector) &&
+         !Varies(region.instrs[instr.operands[1]], inner) &&
+         !Varies(region.instrs[instr.operands[2]], inner);
 }
 
 VectorAccess PlanFetch(const Region& region, const Instr& instr, int inner, int vector) {
@@ -191,6 +211,13 @@ VectorAccess PlanFetch(const Region& region, const Instr& instr, int inner, int 
     plan.piece /= 2;
   plan.alignment = std::min<int64_t>(16, plan.piece * size);
   return plan;
+}
+
+}  // namespace
+
+bool GivesVector(const Region& region, const Instr& instr, int inner, int vector) {
+  return inner >= 0 && (IsVectorFetch(region, instr, inner, vector) ||
+                        IsVectorDraw(region, instr, inner, vector));
 }
 
 std::vector<int64_t> NaturalAlignment(const Region& region) {
@@ -232,24 +259,34 @@ std::string LoadText(const Region& region, const Access& access, const VectorAcc
   return absl::StrCat(load, "_pieces<", type, ", ", vector, ", ", plan.piece, ">(", address, ")");
 }
 
-void WriteVectorFetch(const Region& region, uint32_t i, const VectorAccess& plan, int inner,
-                      int vector, OperandText operand, CoordinateText coordinate, bool wide,
-                      TextBuilder& out) {
+void WriteVector(const Region& region, uint32_t i, int inner, int vector, OperandText operand,
+                 CoordinateText coordinate, bool wide, std::vector<int64_t>& alignment,
+                 TextBuilder& out) {
   const Instr& instr = region.instrs[i];
+  const char* type = RegisterType(instr.dtype);
+  const std::string made = absl::StrCat("const fd_vec<", type, ", ", vector, "> x", i, " = ");
+  if (instr.kind == Instr::Kind::kCompute) {
+    const std::string first =
+        FirstText(region, instr.operands[0], inner, operand, coordinate, wide);
+    out.Line(made, "fd_random_vector<", vector, ">(", first, ", ", operand(instr.operands[1]), ", ",
+             operand(instr.operands[2]), ");");
+    return;
+  }
+  const VectorAccess plan = PlanFetch(region, instr, inner, vector);
+  int64_t& needed = alignment[instr.access.tensor];
+  needed = std::max(needed, plan.alignment);
   const std::string offset = absl::StrCat(OffsetText(instr.access.strides, coordinate, wide), " + ",
                                           operand(instr.operands[0]));
-  const std::string load = LoadText(region, instr.access, plan, vector, offset);
   const std::string vector_of = absl::StrCat(
       "fd_vec<", MemoryType(region.tensors[instr.access.tensor].dtype), ", ", vector, ">");
   out.Line(vector_of, " m", i, " = {};");
   std::string condition;
   if (instr.operands.size() == 2) {
     condition = absl::StrCat(
-        "if (", UniformText(region, instr.operands[1], inner, operand, coordinate, wide), ") ");
+        "if (", FirstText(region, instr.operands[1], inner, operand, coordinate, wide), ") ");
   }
-  out.Line(condition, "m", i, " = ", load, ";");
-  const char* type = RegisterType(instr.dtype);
-  out.Line("const fd_vec<", type, ", ", vector, "> x", i, " = fd_cast<", type, ">(m", i, ");");
+  out.Line(condition, "m", i, " = ", LoadText(region, instr.access, plan, vector, offset), ";");
+  out.Line(made, "fd_cast<", type, ">(m", i, ");");
 }
 
 std::string StoreText(const Region& region, const Access& access, const VectorAccess& plan,

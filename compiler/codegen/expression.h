@@ -46,13 +46,11 @@ VectorAccess PlanAccess(const schedule::Region& region, const schedule::Access& 
 // dense.
 VectorAccess PlanDense(const schedule::Region& region, const schedule::Access& access, int vector);
 
-// Whether a fetch takes the elements of a step along dim `inner` at once: side by side, at one
-// offset, under a guard that is one for all of them. Requires: as PlanAccess.
-bool IsVectorFetch(const schedule::Region& region, const schedule::Instr& instr, int inner,
-                   int vector);
-// How those lie in memory. Requires: as PlanAccess.
-VectorAccess PlanFetch(const schedule::Region& region, const schedule::Instr& instr, int inner,
-                       int vector);
+// Whether an instr gives the elements of a step along dim `inner` at once: a fetch of what lies
+// side by side, at one offset, under a guard that is one for all of them; or random bits of whole
+// blocks. Requires: as PlanAccess.
+bool GivesVector(const schedule::Region& region, const schedule::Instr& instr, int inner,
+                 int vector);
 
 // By tensor: the size of its elements.
 std::vector<int64_t> NaturalAlignment(const schedule::Region& region);
@@ -72,11 +70,11 @@ std::string StoreText(const schedule::Region& region, const schedule::Access& ac
                       const VectorAccess& plan, int vector, absl::string_view offset,
                       absl::string_view value);
 
-// Of a fetch that IsVectorFetch: writes "x<instr>", its vector in registers. `coordinate`: of the
-// vector's first element.
-void WriteVectorFetch(const schedule::Region& region, uint32_t instr, const VectorAccess& plan,
-                      int inner, int vector, OperandText operand, CoordinateText coordinate,
-                      bool wide, TextBuilder& out);
+// Of an instr that GivesVector: writes "x<instr>", its vector in registers, and raises the
+// alignment that a tensor's address needs. `coordinate`: of the step's first element.
+void WriteVector(const schedule::Region& region, uint32_t instr, int inner, int vector,
+                 OperandText operand, CoordinateText coordinate, bool wide,
+                 std::vector<int64_t>& alignment, TextBuilder& out);
 
 // "c0 * 8192 + c1", from the names of coordinates; "0" when nothing varies. `wide`: 64-bit.
 std::string OffsetText(const schedule::Strides& strides, CoordinateText coordinate, bool wide);

@@ -18,7 +18,7 @@ KernelText::KernelText(const Region& region, absl::string_view entry, int thread
   for (const schedule::Instr& instr : region.instrs) {
     if (instr.kind != schedule::Instr::Kind::kCompute) continue;
     const Helper helper = HelperOf(instr.op, instr.dtype, region.math);
-    if (!helper.file.empty()) functions_ = helper.file;
+    if (!helper.file.empty()) functions_.push_back(helper.file);
   }
 }
 
@@ -87,7 +87,7 @@ void KernelText::TakeIndex(absl::string_view name, Formula formula, bool wide) {
 
 Kernel KernelText::Finish(absl::Span<const absl::string_view> given) && {
   std::vector<absl::string_view> files(given.begin(), given.end());
-  if (!functions_.empty()) files.push_back(functions_);
+  files.insert(files.end(), functions_.begin(), functions_.end());
   Kernel kernel;
   kernel.entry = entry_;
   kernel.threads = threads_;

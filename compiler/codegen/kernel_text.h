@@ -35,14 +35,14 @@ class KernelText {
   void TakeIndex(absl::string_view name, executable::Formula formula, bool wide);
 
   TextBuilder& body() { return body_; }
-  // `files` are device files (compiler/device) besides those of the numerics tier; grid, cluster,
+  // `files` are device files (compiler/device) besides those of HelperOf; grid, cluster,
   // smem and PDL are left to the caller.
   Kernel Finish(absl::Span<const absl::string_view> files) &&;
 
  private:
   void Take(Parameter parameter, std::string text);
 
-  absl::string_view functions_;  // the device file of its numerics tier, if it needs one
+  std::vector<absl::string_view> functions_;  // device files of HelperOf
   std::string entry_;
   int threads_;
   std::vector<Parameter> parameters_;

@@ -91,6 +91,7 @@ Helper HelperOf(ir::Op op, DType dtype, ir::Math math) {
     return {absl::StrCat("fd_strict_", name), "math_strict.cuh"};
   if (dtype == DType::kFloat && math == ir::Math::kFast && HasFastForm(op))
     return {absl::StrCat("fd_fast_", name), "math_fast.cuh"};
+  if (op == ir::Op::kRandomBits) return {"fd_random_bits", "random.cuh"};
   return {absl::StrCat("fd_", name), ""};
 }
 

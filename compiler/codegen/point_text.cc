@@ -43,14 +43,14 @@ std::string PointText::Value(uint32_t i) const {
   const Instr& instr = region_.instrs[i];
   if (instr.kind == Instr::Kind::kConstant) return Literal(instr.number, instr.dtype);
   if (instr.kind == Instr::Kind::kScalar) return absl::StrCat("s", instr.index);
-  const bool vector = instr.kind == Instr::Kind::kLoad || IsVectorFetch(instr);
+  const bool vector = instr.kind == Instr::Kind::kLoad || GivesVector(instr);
   if (vector && ScopeOf(instr) == Scope::kElement) return absl::StrCat("x", i, "[e]");
   return absl::StrCat("v", i);
 }
 
 // A vector that is cut may have no memory behind it.
-bool PointText::IsVectorFetch(const Instr& instr) const {
-  return !cut_ && codegen::IsVectorFetch(region_, instr, inner_, schedule_.vector);
+bool PointText::GivesVector(const Instr& instr) const {
+  return !cut_ && codegen::GivesVector(region_, instr, inner_, schedule_.vector);
 }
 
 std::string PointText::Owner(const Access& access) const {
@@ -132,14 +132,10 @@ void PointText::WriteValues() {
                 i, "[v]);");
     } else if (schedule::IsComputed(instr) && scope == Scope::kVector) {
       WriteCompute(i);
-    } else if (IsVectorFetch(instr)) {
-      const VectorAccess plan = PlanFetch(region_, instr, inner_, schedule_.vector);
-      int64_t& alignment = alignment_[instr.access.tensor];
-      alignment = std::max(alignment, plan.alignment);
-      WriteVectorFetch(
-          region_, i, plan, inner_, schedule_.vector,
-          [&](uint32_t operand) { return Value(operand); },
-          [&](size_t d) { return Coordinate(d, false); }, schedule_.wide_index, out_);
+    } else if (GivesVector(instr)) {
+      WriteVector(
+          region_, i, inner_, schedule_.vector, [&](uint32_t operand) { return Value(operand); },
+          [&](size_t d) { return Coordinate(d, false); }, schedule_.wide_index, alignment_, out_);
     }
   }
   WriteElements();
@@ -162,7 +158,7 @@ void PointText::WriteElements() {
   }
   for (uint32_t i = 0; i < region_.instrs.size(); ++i) {
     const Instr& instr = region_.instrs[i];
-    if (schedule::IsComputed(instr) && ScopeOf(instr) == Scope::kElement && !IsVectorFetch(instr))
+    if (schedule::IsComputed(instr) && ScopeOf(instr) == Scope::kElement && !GivesVector(instr))
       WriteCompute(i);
   }
   for (size_t k = 0; k < region_.stores.size(); ++k) {

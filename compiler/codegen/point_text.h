@@ -47,7 +47,7 @@ class PointText {
  private:
   enum class Scope { kKernel, kVector, kElement };
 
-  bool IsVectorFetch(const schedule::Instr& instr) const;
+  bool GivesVector(const schedule::Instr& instr) const;
   const char* Index() const { return schedule_.wide_index ? "u64" : "u32"; }
   Scope ScopeOf(const schedule::Instr& instr) const;
   std::string Coordinate(size_t dim, bool of_element) const;

@@ -56,7 +56,7 @@ std::string RowText::Value(uint32_t i) const {
   const Scope scope = ScopeOf(i);
   if (scope == Scope::kElement && instr.kind == Instr::Kind::kLoad)
     return absl::StrCat("x", i, unpacked_ ? "[k][e]" : "[e]");
-  if (IsVectorFetch(i)) return absl::StrCat("x", i, "[e]");
+  if (GivesVector(i)) return absl::StrCat("x", i, "[e]");
   if (held_[i] && instr.stage < pass_)
     return absl::StrCat("h", i, scope == Scope::kElement ? "[k][e]" : "[k][0]");
   return absl::StrCat("v", i);
@@ -73,19 +73,15 @@ void RowText::WriteCompute(uint32_t i) {
 }
 
 // Vectors of shifted rows are cut; what is held is held element by element.
-bool RowText::IsVectorFetch(uint32_t i) const {
+bool RowText::GivesVector(uint32_t i) const {
   return !shifted_ && !held_[i] && ScopeOf(i) == Scope::kElement &&
-         codegen::IsVectorFetch(region_, region_.instrs[i], inner_, schedule_.vector);
+         codegen::GivesVector(region_, region_.instrs[i], inner_, schedule_.vector);
 }
 
-void RowText::WriteVectorFetch(uint32_t i) {
-  const Instr& instr = region_.instrs[i];
-  const VectorAccess plan = PlanFetch(region_, instr, inner_, schedule_.vector);
-  int64_t& alignment = alignment_[instr.access.tensor];
-  alignment = std::max(alignment, plan.alignment);
-  codegen::WriteVectorFetch(
-      region_, i, plan, inner_, schedule_.vector, [&](uint32_t operand) { return Value(operand); },
-      [&](size_t d) { return Coordinate(d, false); }, schedule_.wide_index, out_);
+void RowText::WriteVector(uint32_t i) {
+  codegen::WriteVector(
+      region_, i, inner_, schedule_.vector, [&](uint32_t operand) { return Value(operand); },
+      [&](size_t d) { return Coordinate(d, false); }, schedule_.wide_index, alignment_, out_);
 }
 
 // The innermost column of a vector's element; in shifted form the nearest one of the row.
@@ -310,7 +306,7 @@ void RowText::WriteElements(size_t p, bool now) {
               ");");
   }
   for (uint32_t i : pass.elements) {
-    if (IsVectorFetch(i)) WriteVectorFetch(i);
+    if (GivesVector(i)) WriteVector(i);
     if (ScopeOf(i) != Scope::kVector) continue;
     WriteCompute(i);
     if (held_[i] && region_.instrs[i].stage == p) out_.Line("h", i, "[k][0] = v", i, ";");
@@ -330,7 +326,7 @@ void RowText::WriteElements(size_t p, bool now) {
     out_.Line("const ", schedule_.wide_index ? "i64" : "i32",
               " g = j + (e < begin ? begin : e < end ? e : end - 1);");
   for (uint32_t i : pass.elements) {
-    if (ScopeOf(i) != Scope::kElement || IsVectorFetch(i)) continue;
+    if (ScopeOf(i) != Scope::kElement || GivesVector(i)) continue;
     WriteCompute(i);
     if (held_[i] && region_.instrs[i].stage == p) out_.Line("h", i, "[k][e] = v", i, ";");
   }

@@ -149,8 +149,8 @@ class RowText {
   void WriteSlot(const ReductionGroup& group, const ClusterMeeting& meeting, int64_t smem_bytes);
   void WriteCompute(uint32_t instr);
   std::string Coordinate(size_t dim, bool of_element) const;
-  bool IsVectorFetch(uint32_t instr) const;
-  void WriteVectorFetch(uint32_t instr);
+  bool GivesVector(uint32_t instr) const;
+  void WriteVector(uint32_t instr);
   VectorAccess Plan(const schedule::Access& access);
   bool VariesByRow(const schedule::Access& access) const;
   bool KeepsPhase(const schedule::Access& access) const;

@@ -19,8 +19,10 @@ namespace fusiond::ir {
 // The order is the order of printing. The numbers are those of fusiond.v1.AttributeKey.
 enum class AttributeKey : uint8_t {
   kValue = 1,  // constant: bool, i64 or f64 (kind kNumber)
-  kDtype = 2,  // cast, full, iota, sum, prod; constant (default: bool, i64 or f64 by its kind)
-  // broadcast_in_dim, full, iota, reshape: extents, -1 = the next scalar operand; expand: -1 = keep
+  kDtype = 2,  // cast, full, iota, uniform, normal, sum, prod; constant (default: bool, i64 or f64
+               // by its kind)
+  // broadcast_in_dim, full, iota, reshape, uniform, normal: extents, -1 = the next scalar operand;
+  // expand: -1 = keep
   kShape = 3,
   // reductions, squeeze, size (one entry): non-negative, strictly increasing; permute; cat,
   // index_select, gather, take_along_axis (one entry)

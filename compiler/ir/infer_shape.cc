@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/ir/infer_internal.h"
+#include "compiler/ir/random.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
@@ -71,6 +72,59 @@ absl::StatusOr<Type> InferIota(Operands operands, const Attributes& attributes) 
   const Dims dims(shape.begin(), shape.end());
   FUSIOND_RETURN_IF_ERROR(CheckShape(op, dims));
   FUSIOND_RETURN_IF_ERROR(CheckShapeOperands(op, operands, 2, shape));
+  return TensorType(dtype, dims);
+}
+
+// Of one element; of the device's memory, so that a captured launch draws anew each time.
+absl::Status CheckSeed(Op op, Operands operands, size_t slot, const char* what) {
+  const Type& type = *operands[slot];
+  if (type.dtype != DType::kInt) {
+    return OpError(Rule::kDType, op,
+                   absl::StrFormat("operand %d, the %s, must be i64, not %s", slot, what,
+                                   DTypeName(type.dtype)));
+  }
+  if (type.scalar || std::all_of(type.shape.begin(), type.shape.end(),
+                                 [](int64_t extent) { return extent == 1; })) {
+    return absl::OkStatus();
+  }
+  return OpError(Rule::kOperandKind, op,
+                 absl::StrFormat("operand %d, the %s, must be a scalar or a tensor of one element, "
+                                 "not %s",
+                                 slot, what, Print(type)));
+}
+
+absl::StatusOr<Type> InferRandom(Op op, Operands operands, const Attributes& attributes) {
+  const bool like = op == Op::kRandLike || op == Op::kRandnLike;
+  const size_t seed = like ? 1 : 2;
+  FUSIOND_RETURN_IF_ERROR(CheckSeed(op, operands, seed, "seed"));
+  FUSIOND_RETURN_IF_ERROR(CheckSeed(op, operands, seed + 1, "offset"));
+  const DType dtype =
+      like ? operands[0]->dtype : attributes.Dtype(AttributeKey::kDtype).value_or(DType::kFloat);
+  if (!IsFloatingPoint(dtype)) {
+    return OpError(Rule::kDType, op,
+                   absl::StrFormat("draws f16, bf16, f32 and f64, not %s", DTypeName(dtype)));
+  }
+  const size_t rank =
+      like ? operands[0]->shape.size() : attributes.Ints(AttributeKey::kShape).size();
+  for (size_t i = seed; i < seed + 2; ++i) {
+    if (operands[i]->shape.size() <= rank) continue;
+    return OpError(Rule::kOperandKind, op,
+                   absl::StrFormat("operand %d has rank %d, the result %d", i,
+                                   operands[i]->shape.size(), rank));
+  }
+  if (like) {
+    FUSIOND_RETURN_IF_ERROR(CheckTensor(op, *operands[0]));
+    return TensorType(dtype, operands[0]->shape);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (operands[i]->scalar) continue;
+    return OpError(Rule::kOperandKind, op,
+                   absl::StrFormat("operand %d must be a scalar, not %s", i, Print(*operands[i])));
+  }
+  const std::vector<int64_t>& shape = attributes.Ints(AttributeKey::kShape);
+  const Dims dims(shape.begin(), shape.end());
+  FUSIOND_RETURN_IF_ERROR(CheckShape(op, dims));
+  FUSIOND_RETURN_IF_ERROR(CheckShapeOperands(op, operands, 4, shape));
   return TensorType(dtype, dims);
 }
 
@@ -261,6 +315,7 @@ absl::Status CheckShapeOperands(Op op, Operands operands, size_t first,
 absl::StatusOr<Type> InferShapeOp(Op op, Operands operands, const Attributes& attributes) {
   if (op == Op::kFull) return InferFull(operands, attributes);
   if (op == Op::kIota) return InferIota(operands, attributes);
+  if (IsRandom(op)) return InferRandom(op, operands, attributes);
   const Type& operand = *operands[0];
   FUSIOND_RETURN_IF_ERROR(CheckTensor(op, operand));
   switch (op) {

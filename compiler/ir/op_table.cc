@@ -62,6 +62,9 @@ std::vector<AttributeSpec> SpecsOf(Op op) {
       return {dtype(true), shape};
     case Op::kIota:
       return {Default(AttributeKey::kDtype, AttributeKind::kDType, DType::kInt), shape};
+    case Op::kUniform:
+    case Op::kNormal:
+      return {Default(AttributeKey::kDtype, AttributeKind::kDType, DType::kFloat), shape};
     case Op::kCat:
     case Op::kGather:
     case Op::kIndexSelect:

@@ -66,7 +66,7 @@ constexpr RuleInfo kRules[] = {
      "shape"},
     {Rule::kTriu, kInvalid, "triu's operand has two dims or more"},
     {Rule::kStatic, kInvalid, "specialised: no extent is symbolic"},
-    {Rule::kNoSize, kInvalid, "specialised: no size op is left"},
+    {Rule::kNoSize, kInvalid, "specialised: no size op is left, and random ops are written out"},
     {Rule::kComputeType, kInvalid, "canonical: a pointwise op's operands have its compute type"},
     {Rule::kNarrow, kInvalid, "canonical: f16 and bf16 are moved and cast, computed in f32"},
     {Rule::kReduction, kInvalid,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/ir/infer_internal.h"
+#include "compiler/ir/random.h"
 #include "compiler/ir/rules.h"
 #include "runtime/base/counted.h"
 #include "runtime/base/status_macros.h"
@@ -43,6 +44,23 @@ std::optional<int64_t> Fold(Op op, absl::Span<const int64_t> args) {
       return std::max(a, b);
     case Op::kMinimum:
       return std::min(a, b);
+    default:
+      return std::nullopt;
+  }
+}
+
+// Behind which operands the extents stand, of ops whose shape may be symbolic.
+std::optional<size_t> FirstExtent(Op op) {
+  switch (op) {
+    case Op::kBroadcastInDim:
+    case Op::kFull:
+    case Op::kReshape:
+      return 1;
+    case Op::kIota:
+      return 2;
+    case Op::kUniform:
+    case Op::kNormal:
+      return 4;
     default:
       return std::nullopt;
   }
@@ -87,9 +105,16 @@ class Specialiser {
       return absl::OkStatus();
     }
     Attributes attributes = node.attributes;
-    if (node.op == Op::kBroadcastInDim || node.op == Op::kFull || node.op == Op::kReshape ||
-        node.op == Op::kIota) {
-      FUSIOND_RETURN_IF_ERROR(BindShape(node, operands, attributes));
+    if (const std::optional<size_t> first = FirstExtent(node.op)) {
+      FUSIOND_RETURN_IF_ERROR(BindShape(node, *first, operands, attributes));
+    }
+    if (IsRandom(node.op)) {
+      std::vector<const Type*> types;
+      for (const ValueId operand : operands) types.push_back(&to_.type(operand));
+      FUSIOND_ASSIGN_OR_RETURN(const auto inferred, InferTypes(node.op, types, attributes));
+      FUSIOND_ASSIGN_OR_RETURN(renamed_[node.results[0]],
+                               ExpandRandom(to_, node.op, operands, inferred[0]));
+      return absl::OkStatus();
     }
     FUSIOND_ASSIGN_OR_RETURN(const NodeId made,
                              to_.AddNode(node.op, operands, std::move(attributes)));
@@ -184,10 +209,9 @@ class Specialiser {
   }
 
   // Puts the values of the shape operands into attribute shape and drops the operands.
-  absl::Status BindShape(const Node& node, absl::InlinedVector<ValueId, 4>& operands,
+  absl::Status BindShape(const Node& node, size_t first, absl::InlinedVector<ValueId, 4>& operands,
                          Attributes& attributes) const {
     std::vector<int64_t> shape = attributes.Ints(AttributeKey::kShape);
-    const size_t first = node.op == Op::kIota ? 2 : 1;
     size_t next = first;
     for (int64_t& extent : shape) {
       if (extent != kSymbolic) continue;

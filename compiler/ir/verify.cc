@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/ir/infer_internal.h"
+#include "compiler/ir/random.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify_internal.h"
@@ -44,6 +45,7 @@ absl::Status CheckStoredTypes(const Graph& graph, const Node& node) {
 
 absl::Status CheckSpecialised(const Graph& graph, const Node& node) {
   if (node.op == Op::kSize) return OpError(Rule::kNoSize, node.op, "a size op is left");
+  if (IsRandom(node.op)) return OpError(Rule::kNoSize, node.op, "a random op is left");
   for (const ValueId result : node.results) {
     for (const int64_t extent : graph.type(result).shape) {
       if (extent != kSymbolic) continue;

@@ -21,6 +21,8 @@ int IssueSlots(Op op) {
     case Op::kSigmoid:
     case Op::kSilu:
       return 12;
+    case Op::kRandomBits:
+      return 16;  // a block of four takes about 60
     case Op::kAcos:
     case Op::kAcosh:
     case Op::kAsin:

@@ -235,7 +235,9 @@ std::vector<KernelSchedule> Propose(const Region& region, const DeviceInfo& devi
 std::string Applies(const Region& region, const DeviceInfo& device) {
   if (!region.row_reductions || !region.column_reductions)
     return "it has not both row and column reductions";
-  if (TakesCoordinates(region)) return "it computes indices";
+  if (std::any_of(region.instrs.begin(), region.instrs.end(),
+                  [](const Instr& instr) { return instr.kind == Instr::Kind::kFetch; }))
+    return "it reads at computed indices";
   if (Propose(region, device).empty()) {
     return absl::StrCat("rows of ", region.Columns(),
                         " columns and their sums do not fit the registers of a CTA or cluster");

@@ -249,8 +249,8 @@ absl::StatusOr<std::string> Run(const Flags& flags) {
   ir::ValueNames names;
   FUSIOND_ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(text, {}, &names));
   FUSIOND_RETURN_IF_ERROR(ir::Verify(graph, ir::Stage::kImported));
-  // Kernels are of known extents; the graph alone may say them all.
-  if (!flags.extents.empty() || flags.emit != "ir") {
+  // Passes and kernels are of known extents; the graph alone may say them all.
+  if (!flags.extents.empty() || !flags.passes.empty() || flags.emit != "ir") {
     const absl::StatusOr<std::vector<ir::Dims>> extents = ir::ParseExtents(flags.extents, graph);
     if (!extents.ok()) {
       return WrongUsage(

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/base/check.h"
+#include "runtime/cpu/philox.h"
 
 namespace fusiond::cpu {
 namespace {
@@ -381,6 +382,8 @@ int64_t PointwiseInteger(Op op, DType compute, const int64_t* v) {
       return ShiftRight(a, v[1], width);
     case Op::kLogicalRightShift:
       return WrapInteger(LogicalShiftRight(a, v[1], width), compute);
+    case Op::kRandomBits:
+      return WrapInteger(RandomBits(U(a), U(v[1]), U(v[2])), compute);
     case Op::kAddcmul:
       return WrapInteger(static_cast<int64_t>(U(a) + U(v[3]) * U(v[1]) * U(v[2])), compute);
     case Op::kClamp:

@@ -199,6 +199,52 @@ def _pow(a, b):
     return {1: 1, -1: 1 if b % 2 == 0 else -1}.get(a, 0)
 
 
+def philox(counter, key):
+    """Philox4x32-10 as its paper defines it, on Python integers."""
+    mask = 0xFFFFFFFF
+    a, b, c, d = counter
+    k, l = key
+    for _ in range(10):
+        first, second = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (second >> 32) ^ b ^ k, second & mask, (first >> 32) ^ d ^ l, first & mask
+        k, l = (k + 0x9E3779B9) & mask, (l + 0xBB67AE85) & mask
+    return a, b, c, d
+
+
+def random_word(index, seed, offset):
+    index, seed, offset = (v % 2**64 for v in (index, seed, offset))
+    block = (index // 4 + offset // 4) % 2**64
+    return philox((block % 2**32, block >> 32, 0, 0), (seed % 2**32, seed >> 32))[index % 4]
+
+
+def draws(dtype, shape, seed, offset, normal, exact):
+    """What uniform over [0, 1) and normal with mean 0 and deviation 1 give, before they are placed."""
+    count = math.prod(shape)
+    wide = dtype == "f64"
+    keep = (lambda x: x) if exact or wide else (lambda x: round_to("f32", x))
+
+    def words(first, n):
+        return np.array([random_word(i, seed, offset) for i in range(first, first + n)], np.float64)
+
+    if not normal:
+        if not wide:
+            return (words(0, count) // 256 * 2.0**-24).reshape(shape)
+        both = words(0, 2 * count).reshape(-1, 2)
+        return ((both[:, 0] // 32 * 2.0**26 + both[:, 1] // 64) * 2.0**-53).reshape(shape)
+    pairs = (count + 1) // 2
+    if wide:
+        block = words(0, 4 * pairs).reshape(-1, 4)
+        u = 1 - (block[:, 0] // 32 * 2.0**26 + block[:, 1] // 64) * 2.0**-53
+        v = (block[:, 2] // 32 * 2.0**26 + block[:, 3] // 64) * 2.0**-53
+    else:
+        pair = words(0, 2 * pairs).reshape(-1, 2)
+        u, v = keep(keep(pair[:, 0] + 1) * 2.0**-32), keep(keep(pair[:, 1]) * 2.0**-32)
+    radius = keep(np.sqrt(keep(keep(np.log(u)) * -2)))
+    angle = keep(v * keep(np.array(2 * np.pi)))
+    both = np.stack([keep(radius * keep(np.cos(angle))), keep(radius * keep(np.sin(angle)))], 1)
+    return both.reshape(-1)[:count].reshape(shape)
+
+
 def _shift(function, out):
     return lambda width: lambda a, b: function(a, b, width) if 0 <= b < width else out(a)
 
@@ -213,6 +259,7 @@ INTEGER = {
     "ge": lambda a, b: a >= b, "gt": lambda a, b: a > b, "le": lambda a, b: a <= b, "lt": lambda a, b: a < b, "maximum": max, "minimum": min,
     "bitwise_and": lambda a, b: a & b, "bitwise_or": lambda a, b: a | b, "bitwise_xor": lambda a, b: a ^ b,
     "logical_and": lambda a, b: a != 0 and b != 0, "logical_or": lambda a, b: a != 0 or b != 0,
+    "random_bits": random_word,
     "addcmul": lambda a, b, c, d: a + d * b * c, "clamp": lambda a, low, high: min(max(a, low), high), "lerp": lambda a, b, w: a + w * (b - a),
     "threshold": lambda a, b, c: c if a <= b else a, "where": lambda a, b, c: b if a else c,
 }

@@ -17,7 +17,8 @@ import unittest
 try:
     import numpy as np
     import numpy_reference as ref
-    import scipy
+    import scipy.special
+    import scipy.stats
 except ImportError as error:
     print(f"skipped: {error} (python3-numpy and python3-scipy are needed)")
     sys.exit(77)
@@ -459,6 +460,65 @@ class ShapeTest(Check):
                     graph.output(result, f"full of {source} {x!r}", target, expected, steps=0)
 
         self.evaluate(build)
+
+
+class RandomTest(Check):
+    def test_words_are_those_of_the_paper(self):
+        """The known answers of Random123's kat_vectors."""
+        self.assertEqual(ref.philox((0, 0, 0, 0), (0, 0)), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8))
+        ones = 0xFFFFFFFF
+        self.assertEqual(ref.philox((ones, ones, ones, ones), (ones, ones)), (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD))
+        self.assertEqual(ref.philox((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)),
+                         (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1))
+
+    def test_draws(self):
+        seeds = [(0, 0), (1, 4), (-1, 1 << 40), tuple(map(int, self.random.integers(-(1 << 63), 1 << 63, 2)))]
+
+        def build(graph, exact):
+            for (seed, offset), dtype, shape in itertools.product(seeds, ("f16", "bf16", "f32", "f64"), ([5], [3, 2, 4], [], [0, 3])):
+                state = [graph.input("i64", np.array(seed), scalar=True), graph.input("i64", np.array([offset] if shape else offset), scalar=not shape)]
+                drawn = ", ".join(state)
+                like = graph.input(dtype, np.zeros(shape))
+                extents = "[" + ",".join(map(str, shape)) + "]"
+                for normal in (False, True):
+                    unit = ref.draws(dtype, shape, seed, offset, normal, exact)
+                    name = "randn_like" if normal else "rand_like"
+                    # Sums and differences of doubles may differ by the C library's functions alone.
+                    self.placed(graph, graph.op(f"{name} {like}, {drawn}"), name, dtype, unit, exact)
+                    name = "normal" if normal else "uniform"
+                    begin, end = (graph.node(f"constant {{value={v}}}") for v in (-1.5, 0.25))
+                    scale = 0.25 if normal else 1.75
+                    keep = (lambda x: x) if exact or dtype == "f64" else (lambda x: ref.round_to("f32", x))
+                    value = keep(keep(unit * scale) - 1.5)
+                    self.placed(graph, graph.op(f"{name} {begin}, {end}, {drawn} {{dtype={dtype}, shape={extents}}}"), name, dtype, value, exact)
+
+        self.evaluate(build)
+
+    @staticmethod
+    def placed(graph, result, name, dtype, x, exact):
+        graph.output(result, f"{name} of {dtype}", dtype, x if exact else ref.round_to(dtype, x), relative=1e-13, steps=2)
+
+    def test_statistics(self):
+        """Of fixed seeds, so that the answer does not change from run to run."""
+        for dtype, normal in itertools.product(("f32", "f64"), (False, True)):
+            graph = Graph()
+            low, high = (graph.node(f"constant {{value={v}.0}}") for v in (0, 1))
+            seed, offset = (graph.node(f"constant {{value={v}}}") for v in (12345, 1 << 33))
+            name = "normal" if normal else "uniform"
+            drawn = graph.op(f"{name} {low}, {high}, {seed}, {offset} {{dtype={dtype}, shape=[1000,1000]}}")
+            graph.output(drawn, name, dtype, np.zeros([1000, 1000]))
+            with tempfile.TemporaryDirectory() as folder:
+                _, data = graph.run(folder, exact=False)
+            x = ref.decode(dtype, data, [1000 * 1000])
+            law = scipy.stats.norm if normal else scipy.stats.uniform
+            self.assertGreater(scipy.stats.kstest(x, law.cdf).pvalue, 1e-3, (dtype, name))
+            # Neighbours, and lanes of one block, are independent.
+            for lag in (1, 2, 3, 4):
+                self.assertLess(abs(np.corrcoef(x[:-lag], x[lag:])[0, 1]), 4e-3, (dtype, name, lag))
+            self.assertAlmostEqual(x.mean(), law.mean(), delta=4e-3)
+            self.assertAlmostEqual(x.std(), law.std(), delta=4e-3)
+            if not normal:
+                self.assertTrue(np.all((x >= 0) & (x < 1)))
 
 
 class ZCoverageTest(unittest.TestCase):

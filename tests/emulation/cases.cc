@@ -215,7 +215,7 @@ std::vector<Case> AllCases() {
 absl::Status RunCase(Case the_case, const std::string& body, const KernelRunner& runner) {
   const std::string text =
       device::Prelude({"load_store.cuh", "reduce.cuh", "copy.cuh", "cluster.cuh", "pdl.cuh",
-                       "math_strict.cuh", "math_fast.cuh"}) +
+                       "math_strict.cuh", "math_fast.cuh", "random.cuh"}) +
       body;
   for (KernelCall& call : the_case.chain) call.text = text;
   FUSIOND_ASSIGN_OR_RETURN(std::vector<std::string> results,

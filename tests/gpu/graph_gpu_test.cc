@@ -18,6 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
+#include "runtime/base/file.h"
 #include "tests/gpu/graph_run.h"
 #include "tests/gpu/graphs.h"
 #include "tests/support/nvrtc_for_tests.h"
@@ -288,8 +289,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(
         ::testing::Values("kernel_counts/adamw_in_place", "kernel_counts/bias_gradient",
                           "kernel_counts/bias_residual_scale", "kernel_counts/chain_of_100",
-                          "kernel_counts/dropout_add_layer_norm", "kernel_counts/focal_loss_terms",
-                          "kernel_counts/fused_add_rms_norm", "kernel_counts/gated_rms_norm",
+                          "kernel_counts/dropout_add_layer_norm",
+                          "kernel_counts/dropout_layer_norm_backward_drawn",
+                          "kernel_counts/dropout_rms_norm_drawn",
+                          "kernel_counts/noise_advancing_its_offset",
+                          "kernel_counts/focal_loss_terms", "kernel_counts/fused_add_rms_norm",
+                          "kernel_counts/gated_rms_norm",
                           "kernel_counts/gelu_backward_bias_gradient", "kernel_counts/gelu_erf",
                           "kernel_counts/gelu_tanh_backward", "kernel_counts/hardswish_mask",
                           "kernel_counts/l2_normalise", "kernel_counts/log_softmax",
@@ -299,6 +304,37 @@ INSTANTIATE_TEST_SUITE_P(
                           "kernel_counts/softmax_backward", "kernel_counts/swiglu_backward"),
         ::testing::Values(std::pair(61, 256), std::pair(37, 1023))),
     DataGraphGpuTest::Name);
+
+// Graphs whose inputs have extents of their own; maps, above all.
+class ExtentsGpuTest : public GraphGpuTest,
+                       public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(ExtentsGpuTest, IsWithinItsBounds) {
+  const auto& [name, given] = GetParam();
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       base::ReadFile(absl::StrCat("tests/data/kernel_counts/", name, ".fir")));
+  ASSERT_OK_AND_ASSIGN(const ir::Graph symbolic, ir::Parse(text));
+  ASSERT_OK_AND_ASSIGN(const std::vector<ir::Dims> extents, ir::ParseExtents(given, symbolic));
+  ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Specialise(symbolic, extents));
+  EXPECT_THAT(Run(graph, {}), IsOk());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    KernelCounts, ExtentsGpuTest,
+    ::testing::Values(
+        std::pair("swiglu_of_halves", "61x256"), std::pair("swiglu_of_halves", "37x2049"),
+        std::pair("rms_norm_of_a_slice", "61x1024,"), std::pair("rms_norm_of_a_slice", "37x1027,"),
+        std::pair("permute_add", "2x64x16x64,2x16x64x64"),
+        std::pair("permute_add", "3x31x5x63,3x5x31x63"),
+        std::pair("softmax_of_a_permute", "63x15x31"), std::pair("causal_softmax", "3x64x64"),
+        std::pair("causal_softmax", "7x31x63"), std::pair("cross_entropy", "61x256,61"),
+        std::pair("cross_entropy", "37x1023,37"),
+        std::pair("cross_entropy_backward", "61x256,61,61x1,61x1"),
+        std::pair("rope", "2x16x2048,16x64,16x64"), std::pair("embedding", "1000x512,61"),
+        std::pair("embedding", "1000x63,77"), std::pair("slices_backward", "61x1024,61x1024"),
+        std::pair("rms_norm_of_flat_rows", "3x7x1023,3x7x1023,1023"),
+        std::pair("group_norm_by_reshape", "3x64x7x9,64x1x1")),
+    [](const auto& info) { return absl::StrCat(info.param.first, "_", info.index); });
 
 TEST_F(GraphGpuTest, RandomGraphs) {
   int count = 200;

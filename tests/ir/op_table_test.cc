@@ -53,7 +53,7 @@ TEST(OpTableTest, AttributeSpecsAreSortedAndDefaultsOptional) {
   }
 }
 
-// The front end's pointwise ops but the random and the complex ones.
+// The front end's pointwise ops but the complex ones; and random_bits, which draws are made of.
 TEST(OpTableTest, HoldsTheFrontEndsPointwiseOps) {
   constexpr absl::string_view kUnary =
       "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf erfc erfcinv erfinv exp "
@@ -68,7 +68,7 @@ TEST(OpTableTest, HoldsTheFrontEndsPointwiseOps) {
   for (const absl::string_view name : absl::StrSplit(kUnary, ' ')) expected[0].emplace(name);
   expected[0].insert("cast");
   for (const absl::string_view name : absl::StrSplit(kBinary, ' ')) expected[1].emplace(name);
-  expected[2] = {"clamp", "lerp", "threshold", "where"};
+  expected[2] = {"clamp", "lerp", "random_bits", "threshold", "where"};
   expected[3] = {"addcmul"};
   std::set<std::string> actual[4];
   for (const OpInfo& row : OpTable()) {

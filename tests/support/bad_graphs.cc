@@ -330,6 +330,27 @@ const BadGraph kBad[] = {
      "%s=input:i64\n%b=iota %s, %s {shape=[4,4]}",
      "inputs{dtype:INT scalar:true} nodes{op:'iota' operands:[0,0] attributes{key:SHAPE "
      "ints{values:[4,4]}}}"},
+    {"DrawsOfIntegers", Rule::kDType, "draws f16, bf16, f32 and f64, not i64",
+     "%a=input:i64[4]\n%s=input:i64\n%b=rand_like %a, %s, %s",
+     "inputs{dtype:INT shape:4} inputs{dtype:INT scalar:true} nodes{op:'rand_like' "
+     "operands:[0,1,1]}"},
+    {"SeedIsAFloat", Rule::kDType, "operand 1, the seed, must be i64, not f32",
+     "%a=input:f32[4]\n%s=input:f32\n%i=input:i64\n%b=randn_like %a, %s, %i",
+     "inputs{dtype:FLOAT shape:4} inputs{dtype:FLOAT scalar:true} inputs{dtype:INT scalar:true} "
+     "nodes{op:'randn_like' operands:[0,1,2]}"},
+    {"OffsetOfTwoElements", Rule::kOperandKind,
+     "operand 3, the offset, must be a scalar or a tensor of one element, not i64[2]{1}",
+     "%a=input:f32\n%s=input:i64\n%o=input:i64[2]\n%b=uniform %a, %a, %s, %o {shape=[4]}",
+     "inputs{dtype:FLOAT scalar:true} inputs{dtype:INT scalar:true} inputs{dtype:INT shape:2} "
+     "nodes{op:'uniform' operands:[0,0,1,2] attributes{key:SHAPE ints{values:4}}}"},
+    {"MeanIsATensor", Rule::kOperandKind, "operand 0 must be a scalar, not f32[1]{1}",
+     "%a=input:f32[1]\n%s=input:i64\n%b=normal %a, %a, %s, %s {shape=[4]}",
+     "inputs{dtype:FLOAT shape:1} inputs{dtype:INT scalar:true} nodes{op:'normal' "
+     "operands:[0,0,1,1] attributes{key:SHAPE ints{values:4}}}"},
+    {"SeedOfHigherRank", Rule::kOperandKind, "operand 2 has rank 1, the result 0",
+     "%a=input:f32\n%s=input:i64[1]\n%b=uniform %a, %a, %s, %s {shape=[]}",
+     "inputs{dtype:FLOAT scalar:true} inputs{dtype:INT shape:1} nodes{op:'uniform' "
+     "operands:[0,0,1,1] attributes{key:SHAPE ints{}}}"},
 
     // Outputs.
     {"ScalarOutput", Rule::kOutputIsTensor, " is a scalar of f32", "%a=input:f32\noutput %a",

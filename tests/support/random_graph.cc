@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "compiler/ir/random.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/verify.h"
 #include "runtime/base/check.h"
@@ -148,6 +149,10 @@ class Generator {
       ProposeShape({space_.empty() ? 3 : space_.back()}, operands, attributes);
       return;
     }
+    if (ir::IsRandom(op)) {
+      ProposeDraw(op, operands, attributes);
+      return;
+    }
     for (int i = 0; i < info.min_operands; ++i) {
       operands.push_back(i > 0 && OneIn(4) ? AddConstant() : AnyValue());
     }
@@ -168,6 +173,17 @@ class Generator {
       default:
         if (op == Op::kCast) attributes.Set(AttributeKey::kDtype, AnyDType());
     }
+  }
+
+  void ProposeDraw(Op op, absl::InlinedVector<ValueId, 4>& operands, Attributes& attributes) {
+    const bool like = op == Op::kRandLike || op == Op::kRandnLike;
+    operands = {AnyValue()};
+    if (!like) operands = {AddConstant(), AddConstant()};
+    for (int i = 0; i < 2; ++i)
+      operands.push_back(result_.graph.AddConstant(Between(-100, 1 << 20), DType::kInt));
+    if (like) return;
+    attributes.Set(AttributeKey::kDtype, AnyDType());
+    ProposeShape(Dims(space_), operands, attributes);
   }
 
   void ProposeReduction(Op op, const Type& type, Attributes& attributes) {
