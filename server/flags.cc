@@ -149,8 +149,14 @@ class Parser {
         ->check(Seconds(0.1, kDay_s))
         ->capture_default_str();
     app_.add_option("--cache-memory", daemon.cache_memory_bytes,
-                    "bytes of the memory tier; 0 = answer from disk alone")
+                    "bytes of the memory tier, at most a quarter of the memory that is available; "
+                    "0 = answer from disk alone")
         ->transform(Bytes(0, "0"))
+        ->capture_default_str();
+    app_.add_option("--call-memory", daemon.call_memory_bytes,
+                    "bytes that the calls of one user may take at once, requests and answers, at "
+                    "most an eighth of the memory that is available")
+        ->transform(Bytes(kLeastCallMemory, "40M"))
         ->capture_default_str();
     app_.add_option("--drain", drain_s_, "seconds that running calls get after SIGTERM")
         ->check(Seconds(0, kDay_s))

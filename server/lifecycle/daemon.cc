@@ -32,6 +32,10 @@ namespace fusiond::server {
 namespace {
 
 constexpr int kMaxCompileProcesses = 64;
+// Of the memory that is available: what the memory tier of the cache takes at most, and what the
+// calls of one identity, besides what gRPC buffers for them.
+constexpr int64_t kCacheShare = 4;
+constexpr int64_t kCallShare = 8;
 // After this the daemon serves without knowing NVRTC or the devices: what hangs may hang for ever.
 constexpr absl::Duration kMaxStart = absl::Seconds(30);
 
@@ -124,12 +128,13 @@ absl::StatusOr<std::unique_ptr<cache::Store>> OpenStore(const DaemonOptions& opt
 // In order of construction; destroyed in reverse.
 struct Daemon::Parts {
   DaemonOptions options;
+  HostLimits host;
   LogLine log;
   Signal stop, reload, learned;  // learned: something of NVRTC or the devices
   std::atomic<bool> probed{false};
   DeviceRegistry devices;
   Grants grants;
-  Quotas quotas;
+  std::unique_ptr<Quotas> quotas;
   StartGate gate;
   CallTracker tracker;
   std::unique_ptr<cache::Cache> cache;
@@ -154,7 +159,7 @@ struct Daemon::Parts {
     calls.set_active(static_cast<uint32_t>(counts.active));
     calls.set_ended(counts.ended);
     calls.set_failed(counts.failed);
-    calls.set_refused(quotas.refused());
+    calls.set_refused(quotas->refused());
     calls.set_connections(static_cast<uint32_t>(control->connections()));
     if (const std::string problem = control->problem(); !problem.empty())
       status.add_degraded(problem);
@@ -170,15 +175,34 @@ struct Daemon::Parts {
     pool.setup.set_memory_limit_bytes(memory);
     pool.processes = options.compile_processes > 0
                          ? options.compile_processes
-                         : CompileProcessCount(ReadHostLimits(""), memory, kMaxCompileProcesses);
+                         : CompileProcessCount(host, memory, kMaxCompileProcesses);
     pool.run_limit = options.compile_limit;
     pool.log = [this](absl::string_view line) { log("warning", std::string(line)); };
     pool.on_nvrtc = [this] { learned.Raise(); };
     return pool;
   }
 
+  int64_t CallMemory() const {
+    return ShareOfMemory(host, kCallShare, kLeastCallMemory, options.call_memory_bytes);
+  }
+  int64_t CacheMemory() const {
+    return ShareOfMemory(host, kCacheShare, 0, options.cache_memory_bytes);
+  }
+  // Nobody should wonder why a flag is not followed.
+  void TellMemory() const {
+    const auto tell = [this](const char* flag, int64_t said, int64_t taken) {
+      if (taken == said) return;
+      log("info", absl::StrCat(flag, " is ", taken, " bytes instead of ", said,
+                               ": of memory there are ", host.available_bytes));
+    };
+    tell("--call-memory", options.call_memory_bytes, CallMemory());
+    tell("--cache-memory", options.cache_memory_bytes, CacheMemory());
+  }
+
   ControlOptions MakeControlOptions() {
     ControlOptions control;
+    control.memory_per_identity =
+        std::min(control.memory_per_identity, static_cast<size_t>(CallMemory()));
     control.log = log;
     return control;
   }
@@ -229,6 +253,9 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   Parts& parts = *daemon->parts_;
   parts.options = options;
   parts.log = std::move(log);
+  parts.host = ReadHostLimits("");
+  parts.TellMemory();
+  parts.quotas = std::make_unique<Quotas>(QuotaOptions{.bytes = parts.CallMemory()});
   FUSIOND_RETURN_IF_ERROR(CheckRoomForThreads(kMostThreads));
 
   // Sockets first: a second daemon must not get as far as the cache.
@@ -238,7 +265,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                            Listen(options, "channel.sock", SOCK_SEQPACKET, options.channel_fd));
   FUSIOND_ASSIGN_OR_RETURN(std::unique_ptr<cache::Store> store, OpenStore(options, parts.log));
   cache::CacheOptions cache_options;
-  cache_options.memory_bytes = static_cast<size_t>(options.cache_memory_bytes);
+  cache_options.memory_bytes = static_cast<size_t>(parts.CacheMemory());
   parts.cache = std::make_unique<cache::Cache>(cache_options, std::move(store));
 
   FUSIOND_ASSIGN_OR_RETURN(parts.pool, CompilePool::Create(parts.PoolOptions()));
@@ -260,7 +287,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                                  parts.executor.get(),
                                  &parts.tracker,
                                  &parts.gate,
-                                 &parts.quotas,
+                                 parts.quotas.get(),
                                  [&parts](const CallRecord& call) {
                                    if (IsHit(call) && !parts.options.log_hits) return;
                                    parts.log(call.status.ok() ? "info" : "warning",

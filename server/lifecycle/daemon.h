@@ -45,13 +45,18 @@ struct DaemonOptions {
   std::vector<std::string> worker_environment;  // also of probes
   std::vector<std::string> worker_arguments;    // besides those that say what it is
 
+  // At most; less where less memory is available (server/README.md).
   int64_t cache_memory_bytes = int64_t{256} << 20;
+  int64_t call_memory_bytes = int64_t{1} << 30;  // of one identity
   ir::Limits limits;
   absl::Duration drain_grace = absl::Seconds(5);
   absl::Duration watchdog = absl::ZeroDuration();  // how often `alive` must be called; 0 = never
   std::string version;
   bool log_hits = false;  // also calls that the cache answers
 };
+
+// A call whose message is at its limit, its answer, and something besides.
+constexpr int64_t kLeastCallMemory = int64_t{40} << 20;
 
 // Exit codes of the daemon, for units and scripts.
 enum DaemonExit {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -27,18 +28,30 @@ std::string Text(const std::string& path) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
+// What names the files of a controller, and where they are.
+struct Cgroup {
+  const char* controller;  // as /proc/self/cgroup lists it; "" is v2, which has all in one
+  const char* mount;
+};
+constexpr Cgroup kUnified = {"", "/sys/fs/cgroup"};
+constexpr Cgroup kCpu = {"cpu", "/sys/fs/cgroup/cpu"};
+constexpr Cgroup kMemory = {"memory", "/sys/fs/cgroup/memory"};
+
 // Our cgroup and every one above it, as folders: "/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", ….
-std::vector<std::string> CgroupFolders(const std::string& root) {
+std::vector<std::string> CgroupFolders(const std::string& root, const Cgroup& cgroup) {
   std::vector<std::string> folders;
   for (absl::string_view line : absl::StrSplit(Text(root + "/proc/self/cgroup"), '\n')) {
-    if (!absl::ConsumePrefix(&line, "0::/")) continue;  // cgroup v2's line
-    for (std::string path(line); !path.empty();) {
-      folders.push_back(absl::StrCat(root, "/sys/fs/cgroup/", path));
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<absl::string_view> controllers = absl::StrSplit(parts[1], ',');
+    if (!absl::c_linear_search(controllers, cgroup.controller)) continue;
+    for (std::string path(absl::StripPrefix(parts[2], "/")); !path.empty();) {
+      folders.push_back(absl::StrCat(root, cgroup.mount, "/", path));
       const size_t slash = path.rfind('/');
       path.resize(slash == std::string::npos ? 0 : slash);
     }
   }
-  folders.push_back(root + "/sys/fs/cgroup");
+  folders.push_back(root + cgroup.mount);
   return folders;
 }
 
@@ -53,15 +66,24 @@ std::optional<double> QuotaCpus(const std::string& cpu_max) {
   return quota / period;
 }
 
-uint64_t HostMemoryBytes(const std::string& root) {
+// A line of /proc/meminfo; 0 if it is not there.
+uint64_t MemoryInfo(const std::string& root, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(Text(root + "/proc/meminfo"), '\n')) {
     uint64_t kibibytes = 0;
-    if (absl::ConsumePrefix(&line, "MemTotal:") && absl::ConsumeSuffix(&line, "kB") &&
+    if (absl::ConsumePrefix(&line, name) && absl::ConsumeSuffix(&line, "kB") &&
         absl::SimpleAtoi(line, &kibibytes)) {
       return kibibytes << 10;
     }
   }
   return 0;
+}
+
+// The smaller of two, of which 0 is not known.
+uint64_t Tighter(uint64_t a, uint64_t b) { return a == 0 || (b != 0 && b < a) ? b : a; }
+
+uint64_t NumberIn(const std::string& path) {
+  uint64_t number = 0;
+  return absl::SimpleAtoi(Text(path), &number) ? number : 0;
 }
 
 }  // namespace
@@ -70,17 +92,21 @@ HostLimits ReadHostLimits(const std::string& root) {
   HostLimits limits;
   cpu_set_t cpus;
   if (::sched_getaffinity(0, sizeof(cpus), &cpus) == 0) limits.affinity_cpus = CPU_COUNT(&cpus);
-  limits.memory_bytes = HostMemoryBytes(root);
-  for (const std::string& folder : CgroupFolders(root)) {
-    if (std::optional<double> quota = QuotaCpus(Text(folder + "/cpu.max")); quota.has_value()) {
-      limits.quota_cpus = std::min(*quota, limits.quota_cpus.value_or(*quota));
-    }
-    uint64_t bytes = 0;
-    if (absl::SimpleAtoi(Text(folder + "/memory.max"), &bytes) &&
-        (limits.memory_bytes == 0 || bytes < limits.memory_bytes)) {
-      limits.memory_bytes = bytes;
-    }
+  const auto quota = [&limits](const std::string& cpu_max) {
+    const std::optional<double> cpus = QuotaCpus(cpu_max);
+    if (cpus.has_value()) limits.quota_cpus = std::min(*cpus, limits.quota_cpus.value_or(*cpus));
+  };
+  limits.memory_bytes = MemoryInfo(root, "MemTotal:");
+  for (const std::string& folder : CgroupFolders(root, kUnified)) {
+    quota(Text(folder + "/cpu.max"));
+    limits.memory_bytes = Tighter(limits.memory_bytes, NumberIn(folder + "/memory.max"));
   }
+  for (const std::string& folder : CgroupFolders(root, kCpu))
+    quota(
+        absl::StrCat(Text(folder + "/cpu.cfs_quota_us"), " ", Text(folder + "/cpu.cfs_period_us")));
+  for (const std::string& folder : CgroupFolders(root, kMemory))
+    limits.memory_bytes = Tighter(limits.memory_bytes, NumberIn(folder + "/memory.limit_in_bytes"));
+  limits.available_bytes = Tighter(limits.memory_bytes, MemoryInfo(root, "MemAvailable:"));
   return limits;
 }
 
@@ -93,6 +119,12 @@ int CompileProcessCount(const HostLimits& limits, uint64_t bytes_per_process, in
   }
   if (cap > 0) count = std::min(count, static_cast<double>(cap));
   return std::max(1, static_cast<int>(count));
+}
+
+int64_t ShareOfMemory(const HostLimits& limits, int64_t divisor, int64_t least, int64_t most) {
+  if (limits.available_bytes == 0) return most;
+  const uint64_t share = limits.available_bytes / static_cast<uint64_t>(divisor);
+  return std::min(most, std::max(least, static_cast<int64_t>(share)));
 }
 
 }  // namespace fusiond::server

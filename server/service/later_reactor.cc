@@ -35,12 +35,13 @@ std::shared_ptr<LaterReactor> LaterReactor::Make(const char* rpc, const Identity
   return reactor;
 }
 
-void LaterReactor::Begin(std::function<void()> call) {
-  absl::Status status = parts_.quotas->Begin(identity_.Name());
+void LaterReactor::Begin(const google::protobuf::MessageLite& request, std::function<void()> call) {
+  const int64_t bytes = BytesOfCall(request);
+  absl::Status status = parts_.quotas->Begin(identity_.Name(), bytes);
   if (status.ok()) {
     {
       base::MutexLock lock(&mutex_);
-      counted_ = true;
+      counted_ = bytes;
     }
     if (parts_.gate->Pass(std::move(call))) return;
     status = StartGate::Full();
@@ -56,12 +57,12 @@ bool LaterReactor::Claim() {
 void LaterReactor::End(const absl::Status& status, std::string key, std::string source) {
   parts_.log({rpc_, &identity_, status, std::move(key), std::move(source),
               base::Clock::System().Now() - start_});
-  bool counted;
+  std::optional<int64_t> counted;
   {
     base::MutexLock lock(&mutex_);
     counted = counted_;
   }
-  if (counted) parts_.quotas->End(identity_.Name(), status);
+  if (counted) parts_.quotas->End(identity_.Name(), *counted, status);
   parts_.tracker->End(status.ok());
   Finish(ToGrpc(status, context_));
 }

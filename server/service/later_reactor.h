@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,7 +28,7 @@ class LaterReactor : public grpc::ServerUnaryReactor {
                                             grpc::CallbackServerContext* context);
 
   // Runs `call` once the daemon is ready, within the identity's quota; else ends the call.
-  void Begin(std::function<void()> call);
+  void Begin(const google::protobuf::MessageLite& request, std::function<void()> call);
 
   // True for the one who may write the response and must then call End.
   bool Claim() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -61,7 +62,7 @@ class LaterReactor : public grpc::ServerUnaryReactor {
   std::shared_ptr<LaterReactor> self_;
 
   mutable base::Mutex mutex_;
-  bool counted_ ABSL_GUARDED_BY(mutex_) = false;  // in the quota
+  std::optional<int64_t> counted_ ABSL_GUARDED_BY(mutex_);  // bytes in the quota
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::function<bool()>> cancels_ ABSL_GUARDED_BY(mutex_);

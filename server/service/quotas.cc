@@ -27,7 +27,7 @@ void Quotas::Forgive(Use& use) const {
   use.since = now;
 }
 
-absl::Status Quotas::Begin(const std::string& identity) {
+absl::Status Quotas::Begin(const std::string& identity, int64_t bytes) {
   base::MutexLock lock(&mutex_);
   Use& use = uses_[identity];
   Forgive(use);
@@ -38,6 +38,13 @@ absl::Status Quotas::Begin(const std::string& identity) {
                                                      identity, options_.calls, use.calls + 1)),
         kCallsRetry);
   }
+  if (use.calls > 0 && bytes > options_.bytes - use.bytes) {
+    ++refused_;
+    return base::WithRetryHint(absl::ResourceExhaustedError(absl::StrFormat(
+                                   "bytes that calls of %s take at once: limit is %d, are %d",
+                                   identity, options_.bytes, use.bytes + bytes)),
+                               kCallsRetry);
+  }
   if (use.failures >= options_.failures) {
     ++refused_;
     return base::WithRetryHint(
@@ -47,16 +54,18 @@ absl::Status Quotas::Begin(const std::string& identity) {
         absl::Seconds((use.failures - options_.failures + 1) / options_.failures_per_second));
   }
   ++use.calls;
+  use.bytes += bytes;
   return absl::OkStatus();
 }
 
-void Quotas::End(const std::string& identity, const absl::Status& status) {
+void Quotas::End(const std::string& identity, int64_t bytes, const absl::Status& status) {
   base::MutexLock lock(&mutex_);
   const auto found = uses_.find(identity);
   if (found == uses_.end()) return;
   Use& use = found->second;
   Forgive(use);
   --use.calls;
+  use.bytes -= bytes;
   if (IsTheRequests(status)) ++use.failures;
   if (use.calls == 0 && use.failures == 0) uses_.erase(found);
 }

@@ -34,7 +34,7 @@ grpc::ServerUnaryReactor* FusiondService::Compile(grpc::CallbackServerContext* c
                                                   const v1::CompileRequest* request,
                                                   v1::CompileResponse* response) {
   auto reactor = LaterReactor::Make("Compile", identity_, parts_, context);
-  reactor->Begin([this, reactor, request, response] {
+  reactor->Begin(*request, [this, reactor, request, response] {
     CompileEngine::Ticket ticket =
         logic_.Compile(*request, identity_, CompilePriority::kNormal,
                        [reactor, response](absl::StatusOr<v1::CompileResponse> answer) {
@@ -58,7 +58,7 @@ grpc::ServerUnaryReactor* FusiondService::Execute(grpc::CallbackServerContext* c
                                                   const v1::ExecuteRequest* request,
                                                   v1::ExecuteResponse* response) {
   auto reactor = LaterReactor::Make("Execute", identity_, parts_, context);
-  reactor->Begin([this, reactor, request, response] {
+  reactor->Begin(*request, [this, reactor, request, response] {
     absl::StatusOr<v1::CompileRequest> compile = logic_.CompileRequestOf(*request);
     absl::StatusOr<std::string> device =
         compile.ok() ? logic_.DeviceFor(*request) : compile.status();
@@ -98,7 +98,7 @@ grpc::ServerUnaryReactor* FusiondService::GetArtifacts(grpc::CallbackServerConte
                                                        const v1::GetArtifactsRequest* request,
                                                        v1::GetArtifactsResponse* response) {
   auto reactor = LaterReactor::Make("GetArtifacts", identity_, parts_, context);
-  reactor->Begin([this, reactor, request, response] {
+  reactor->Begin(*request, [this, reactor, request, response] {
     std::function<void()> cancel = logic_.GetArtifacts(
         *request, identity_, [reactor, response](absl::StatusOr<v1::GetArtifactsResponse> answer) {
           if (!reactor->Claim()) return;
@@ -115,7 +115,7 @@ grpc::ServerUnaryReactor* FusiondService::Explain(grpc::CallbackServerContext* c
                                                   const v1::ExplainRequest* request,
                                                   v1::ExplainResponse* response) {
   auto reactor = LaterReactor::Make("Explain", identity_, parts_, context);
-  reactor->Begin([this, reactor, request, response] {
+  reactor->Begin(*request, [this, reactor, request, response] {
     std::function<void()> cancel = logic_.Explain(
         *request, identity_, [reactor, response](absl::StatusOr<v1::ExplainResponse> answer) {
           if (!reactor->Claim()) return;
@@ -130,10 +130,10 @@ grpc::ServerUnaryReactor* FusiondService::Explain(grpc::CallbackServerContext* c
 }
 
 grpc::ServerUnaryReactor* FusiondService::Devices(grpc::CallbackServerContext* context,
-                                                  const v1::DevicesRequest*,
+                                                  const v1::DevicesRequest* request,
                                                   v1::DevicesResponse* response) {
   auto reactor = LaterReactor::Make("Devices", identity_, parts_, context);
-  reactor->Begin([this, reactor, response] {
+  reactor->Begin(*request, [this, reactor, response] {
     if (!reactor->Claim()) return;
     *response = logic_.Devices();
     reactor->End(absl::OkStatus());

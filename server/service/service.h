@@ -29,6 +29,11 @@ struct CallRecord {
 };
 using CallLog = std::function<void(const CallRecord&)>;
 
+// What a call takes of memory, for the quota: its request, and as much for its answer.
+inline int64_t BytesOfCall(const google::protobuf::MessageLite& request) {
+  return 2 * static_cast<int64_t>(request.ByteSizeLong());
+}
+
 // What the services of all identities share.
 struct ServiceParts {
   FusiondLogic* logic = nullptr;

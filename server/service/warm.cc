@@ -15,7 +15,7 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
  public:
   WarmReactor(const ServiceParts& parts, const Identity& identity, const v1::WarmRequest& request,
               grpc::CallbackServerContext* context)
-      : parts_(parts), identity_(identity), context_(*context) {
+      : parts_(parts), identity_(identity), context_(*context), bytes_(BytesOfCall(request)) {
     parts_.tracker->Begin();
     FusiondLogic* const logic = parts.logic;
     WarmRun::Compiler compiler;
@@ -32,7 +32,7 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
   }
 
   void Start() {
-    const absl::Status within = parts_.quotas->Begin(identity_.Name());
+    const absl::Status within = parts_.quotas->Begin(identity_.Name(), bytes_);
     if (!within.ok()) return run_->Refuse(within);
     counted_ = true;
     if (!parts_.gate->Pass([run = run_] { run->Start(); })) run_->Refuse(StartGate::Full());
@@ -47,7 +47,7 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
                 absl::StrCat("total:", summary_.total(), ",compiled:", summary_.compiled(),
                              ",cached:", summary_.cached(), ",failed:", summary_.failed()),
                 base::Clock::System().Now() - start_});
-    if (counted_) parts_.quotas->End(identity_.Name(), status);
+    if (counted_) parts_.quotas->End(identity_.Name(), bytes_, status);
     parts_.tracker->End(status.ok());
     Finish(ToGrpc(status, context_));
   }
@@ -61,6 +61,7 @@ class WarmReactor : public grpc::ServerWriteReactor<v1::WarmEvent>, public WarmR
   const Identity& identity_;
   grpc::CallbackServerContext& context_;
   const absl::Duration start_ = base::Clock::System().Now();
+  const int64_t bytes_;
   bool counted_ = false;
   v1::WarmEvent::Summary summary_;
   std::shared_ptr<WarmRun> run_;

@@ -50,14 +50,50 @@ TEST_F(HostLimitsTest, TightestCgroupOnTheWayUpCounts) {
   EXPECT_EQ(limits.memory_bytes, 4 * kGiB);
 }
 
+TEST_F(HostLimitsTest, TightestCgroupOfTheFirstVersionCountsToo) {
+  Write("/proc/self/cgroup", "8:memory:/docker/one\n3:cpu,cpuacct:/docker/one\n0::/\n");
+  Write("/sys/fs/cgroup/memory/docker/one/memory.limit_in_bytes", "2147483648\n");
+  Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  Write("/sys/fs/cgroup/cpu/docker/one/cpu.cfs_quota_us", "150000\n");
+  Write("/sys/fs/cgroup/cpu/docker/one/cpu.cfs_period_us", "100000\n");
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  HostLimits limits = ReadHostLimits(root_);
+  EXPECT_EQ(limits.quota_cpus, 1.5);
+  EXPECT_EQ(limits.memory_bytes, 2 * kGiB);
+}
+
+// A container sees its own cgroup at the root, and the path that the host gave it.
+TEST_F(HostLimitsTest, PathThatIsNotHereEndsAtTheRoot) {
+  Write("/proc/self/cgroup", "8:memory:/docker/one\n");
+  Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n");
+  EXPECT_EQ(ReadHostLimits(root_).memory_bytes, 2 * kGiB);
+}
+
+TEST_F(HostLimitsTest, AvailableIsWhatTheHostCanGiveWithinTheCgroup) {
+  Write("/proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 3145728 kB\n");
+  EXPECT_EQ(ReadHostLimits(root_).available_bytes, 3 * kGiB);
+  Write("/sys/fs/cgroup/memory.max", "1073741824\n");
+  EXPECT_EQ(ReadHostLimits(root_).available_bytes, kGiB);
+}
+
 TEST_F(HostLimitsTest, MalformedFilesSetNoLimit) {
-  Write("/proc/self/cgroup", "1:cpu:/x\n0::/..\n\n");
+  Write("/proc/self/cgroup", "1:cpu:/x\n0::/..\n:\nmemory\n\n");
   Write("/sys/fs/cgroup/cpu.max", "-1 0\n");
   Write("/sys/fs/cgroup/memory.max", "lots\n");
   Write("/proc/meminfo", "");
   HostLimits limits = ReadHostLimits(root_);
   EXPECT_EQ(limits.quota_cpus, std::nullopt);
   EXPECT_EQ(limits.memory_bytes, 0u);
+}
+
+TEST(ShareOfMemoryTest, IsBetweenLeastAndMost) {
+  HostLimits limits;
+  EXPECT_EQ(ShareOfMemory(limits, 8, 10, 1000), 1000);
+  limits.available_bytes = 800;
+  EXPECT_EQ(ShareOfMemory(limits, 8, 10, 1000), 100);
+  EXPECT_EQ(ShareOfMemory(limits, 8, 10, 50), 50);
+  EXPECT_EQ(ShareOfMemory(limits, 8, 200, 1000), 200);
 }
 
 TEST(CompileProcessCountTest, SmallestBoundWins) {

@@ -43,31 +43,48 @@ TEST(GrantsTest, OldestGrantsAreForgotten) {
 TEST(QuotasTest, CallsAtOnceAreLimited) {
   FakeClock clock;
   Quotas quotas({.calls = 2}, clock);
-  EXPECT_THAT(quotas.Begin("a"), IsOk());
-  EXPECT_THAT(quotas.Begin("a"), IsOk());
-  EXPECT_THAT(quotas.Begin("a"), StatusIs(absl::StatusCode::kResourceExhausted,
-                                          HasSubstr("calls of a at once: limit is 2, are 3")));
+  EXPECT_THAT(quotas.Begin("a", 1), IsOk());
+  EXPECT_THAT(quotas.Begin("a", 1), IsOk());
+  EXPECT_THAT(quotas.Begin("a", 1), StatusIs(absl::StatusCode::kResourceExhausted,
+                                             HasSubstr("calls of a at once: limit is 2, are 3")));
   EXPECT_EQ(quotas.refused(), 1u);
-  EXPECT_THAT(quotas.Begin("b"), IsOk());
-  quotas.End("a", absl::OkStatus());
-  EXPECT_THAT(quotas.Begin("a"), IsOk());
+  EXPECT_THAT(quotas.Begin("b", 1), IsOk());
+  quotas.End("a", 1, absl::OkStatus());
+  EXPECT_THAT(quotas.Begin("a", 1), IsOk());
+}
+
+TEST(QuotasTest, MemoryOfCallsIsLimitedButForOneAlone) {
+  FakeClock clock;
+  Quotas quotas({.bytes = 100}, clock);
+  EXPECT_THAT(quotas.Begin("a", 1000), IsOk());
+  EXPECT_THAT(quotas.Begin("a", 1),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("bytes that calls of a take at once: limit is 100, are 1001; try "
+                                 "again in 250 ms")));
+  EXPECT_THAT(quotas.Begin("b", 60), IsOk());
+  EXPECT_THAT(quotas.Begin("b", 40), IsOk());
+  EXPECT_FALSE(quotas.Begin("b", 1).ok());
+  quotas.End("b", 40, absl::OkStatus());
+  EXPECT_THAT(quotas.Begin("b", 39), IsOk());
+  quotas.End("a", 1000, absl::OkStatus());
+  EXPECT_THAT(quotas.Begin("a", 100), IsOk());
 }
 
 TEST(QuotasTest, FailuresInALoopAreLimitedF16) {
   FakeClock clock;
   Quotas quotas({.calls = 10, .failures = 3, .failures_per_second = 2}, clock);
   const auto fail = [&](const absl::Status& with) {
-    EXPECT_THAT(quotas.Begin("a"), IsOk());
-    quotas.End("a", with);
+    EXPECT_THAT(quotas.Begin("a", 1), IsOk());
+    quotas.End("a", 1, with);
   };
   for (int i = 0; i < 10; ++i) fail(absl::UnavailableError("not the request's fault"));
   for (int i = 0; i < 10; ++i)
     fail(base::WithRetryHint(absl::ResourceExhaustedError("nor this"), absl::Seconds(1)));
   for (int i = 0; i < 3; ++i) fail(absl::InvalidArgumentError("bad graph"));
-  EXPECT_THAT(quotas.Begin("a"),
+  EXPECT_THAT(quotas.Begin("a", 1),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("limit is 3 and 2 a second, are 3; try again in 500 ms")));
-  EXPECT_THAT(quotas.Begin("b"), IsOk());
+  EXPECT_THAT(quotas.Begin("b", 1), IsOk());
   clock.Advance(absl::Seconds(1));
   fail(absl::OkStatus());
 }

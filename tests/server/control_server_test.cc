@@ -127,7 +127,7 @@ TEST_F(ControlServerTest, FullQuotaSaysWhenToTryAgain) {
   gate_.Open();
   std::unique_ptr<v1::Fusiond::Stub> stub = Connect();
   const std::string identity = Identity{"domain", ::geteuid(), false}.Name();
-  while (quotas_.Begin(identity).ok()) {
+  while (quotas_.Begin(identity, 0).ok()) {
   }
   grpc::ClientContext context;
   v1::CompileRequest request;
@@ -256,7 +256,7 @@ TEST_F(ControlServerTest, CallThatWaitsBehindStuckOnesEndsWithItsCaller) {
   caller.join();
   EXPECT_TRUE(tracker_.WaitUntilIdle(absl::Minutes(1)));
   int free = 0;
-  while (quotas_.Begin(identity.Name()).ok()) ++free;
+  while (quotas_.Begin(identity.Name(), 0).ok()) ++free;
   EXPECT_EQ(free, QuotaOptions().calls);
 
   release.Notify();
