@@ -46,6 +46,55 @@ class ProgramTest(unittest.TestCase):
         self.check("compile_benchmark", "rpc/bare", "p50_us")
 
 
+class CompareTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def compare(self, old, new, *flags):
+        """old, new: lists of rows. The exit status and what was printed."""
+        paths = [self.folder / name for name in ("old.json", "new.json")]
+        for path, rows in zip(paths, (old, new)):
+            path.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
+        done = subprocess.run([sys.executable, HERE / "compare.py", *paths, *flags], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    @staticmethod
+    def kernel(case, gpu_us, floor_us=10.0):
+        return {"name": f"kernel/{case}/iterations:25/manual_time", "gpu_us": gpu_us, "floor_us": floor_us, "real_time": gpu_us}
+
+    def test_kernels_are_compared_by_their_floors(self):
+        status, printed = self.compare([self.kernel("add/f32/8x8", 12.0), self.kernel("add/f32/9x9", 10.0)],
+                                       [self.kernel("add/f32/8x8", 24.0, floor_us=20.0), self.kernel("add/f32/9x9", 10.4)])
+        self.assertEqual(status, 0, printed)
+        self.assertIn("1.000  kernel/add/f32/8x8: 1.2 → 1.2", printed)
+        self.assertIn("1.020  geometric mean of 2 rows: kernel/add\n", printed)
+        self.assertIn("1.020  geometric mean of all 2 rows", printed)
+
+    def test_a_slide_fails(self):
+        rows = [[{"name": "rpc/bare", "p50_us": p50, "real_time": 1}] for p50 in (100.0, 105.5)]
+        status, printed = self.compare(*rows)
+        self.assertEqual(status, 1)
+        self.assertIn("worse: rpc/bare takes 1.055 of its time before", printed)
+        self.assertEqual(self.compare(*rows, "--most=6")[0], 0)
+
+    def test_errors_and_missing_rows_fail(self):
+        fine, error = {"name": "rpc/bare", "real_time": 1.0}, {"name": "rpc/bare", "error_occurred": True, "error_message": "no"}
+        other = {"name": "rpc/other", "real_time": 1.0}
+        self.assertEqual(self.compare([fine, other], [error, other])[0], 1)
+        self.assertEqual(self.compare([fine, other], [other])[0], 1)
+        self.assertEqual(self.compare([error, other], [fine, other])[0], 0)
+        self.assertEqual(self.compare([other], [fine, other])[0], 0)
+
+    def test_what_is_no_run_is_said(self):
+        self.assertEqual(self.compare([], [])[0], 2)
+        (self.folder / "old.json").write_text("{", encoding="utf-8")
+        done = subprocess.run([sys.executable, HERE / "compare.py", self.folder / "old.json", self.folder / "old.json"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("compare.py: ", done.stderr)
+
+
 class CollectTest(unittest.TestCase):
     CONTEXT = {"date": "2026-01-01", "commit": "abc", "gpu": "NVIDIA H200", "driver": "580", "copy_gbps": "4100", "load_avg": [1]}
 
