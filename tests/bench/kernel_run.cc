@@ -178,6 +178,7 @@ absl::Status KernelRun::CheckOutput(size_t output) {
                          [&](int64_t at) { samples_[i].AppendTo(input, at); });
     inputs.push_back(std::move(input));
   }
+  inputs.insert(inputs.end(), slice.coordinates.begin(), slice.coordinates.end());
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> reference,
                            cpu::Evaluate(slice.graph, std::move(inputs),
                                          {.double_precision = true, .track_error = true}));

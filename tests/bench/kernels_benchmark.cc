@@ -39,16 +39,25 @@ struct KernelCase {
   const char* graph;  // in tests/data
   const char* dtype;  // of the activations
   int64_t rows, columns;
+  // For graphs of other shapes: the inputs' extents, and those of the main activation.
+  const char* extents = nullptr;
+  const char* shape = nullptr;
 };
 
 constexpr KernelCase kCases[] = {
     {"add", "graphs/add", "f32", 8192, 8192},
     {"rms_norm_backward_thunder", "graphs/rms_norm_backward_thunder", "bf16", 2048, 8192},
     {"rms_norm_backward_manual", "graphs/rms_norm_backward_manual", "bf16", 2048, 8192},
+    {"rms_norm_backward_prims", "graphs/rms_norm_backward_prims", "bf16", 2048, 8192},
+    {"rms_norm_backward_llama2c", "graphs/rms_norm_backward_llama2c", "bf16", 2048, 8192},
     {"rms_norm_backward_thunder", "graphs/rms_norm_backward_thunder", "bf16", 32768, 1024},
     {"rms_norm_backward_manual", "graphs/rms_norm_backward_manual", "bf16", 32768, 1024},
+    {"rms_norm_backward_prims", "graphs/rms_norm_backward_prims", "bf16", 32768, 1024},
+    {"rms_norm_backward_llama2c", "graphs/rms_norm_backward_llama2c", "bf16", 32768, 1024},
     {"rms_norm_backward_thunder", "graphs/rms_norm_backward_thunder", "bf16", 8192, 32768},
     {"rms_norm_backward_manual", "graphs/rms_norm_backward_manual", "bf16", 8192, 32768},
+    {"rms_norm_backward_prims", "graphs/rms_norm_backward_prims", "bf16", 8192, 32768},
+    {"rms_norm_backward_llama2c", "graphs/rms_norm_backward_llama2c", "bf16", 8192, 32768},
     {"rms_norm_backward_thunder", "graphs/rms_norm_backward_thunder", "f32", 2048, 8192},
     {"rms_norm_forward", "graphs/rms_norm_forward", "bf16", 2048, 8192},
     {"rms_norm_forward", "graphs/rms_norm_forward", "bf16", 32768, 1024},
@@ -67,6 +76,21 @@ constexpr KernelCase kCases[] = {
     {"gelu_bias_backward", "graphs/gelu_bias_backward", "bf16", 8192, 8192},
     {"transpose_add", "graphs/transpose_add", "bf16", 8192, 8192},
     {"column_sum", "graphs/column_sum", "bf16", 8192, 8192},
+    {"dropout_add_layer_norm_forward", "graphs/dropout_add_layer_norm", "bf16", 8192, 8192},
+    {"dropout_add_layer_norm_backward", "graphs/dropout_add_layer_norm_backward", "bf16", 8192,
+     8192},
+    {"dropout_rms_norm_forward", "graphs/dropout_rms_norm", "bf16", 8192, 8192},
+    {"dropout_rms_norm_backward", "graphs/dropout_rms_norm_backward", "bf16", 8192, 8192},
+    {"dropout_layer_norm_forward", "graphs/dropout_layer_norm", "bf16", 8192, 8192},
+    {"dropout_layer_norm_backward", "graphs/dropout_layer_norm_backward", "bf16", 8192, 8192},
+    {"cross_entropy_forward", "kernel_counts/cross_entropy", "bf16", 0, 0, "8192x128256,8192",
+     "8192x128256"},
+    {"cross_entropy_backward", "kernel_counts/cross_entropy_backward", "bf16", 0, 0,
+     "8192x128256,8192,8192x1,8192x1", "8192x128256"},
+    {"group_norm_silu", "graphs/group_norm_silu", "bf16", 0, 0, "8x64x64x320,320,320",
+     "8x64x64x320"},
+    {"batch_norm_backward", "graphs/batch_norm_backward", "bf16", 0, 0,
+     "64x56x56x256,64x56x56x256,256,256,256", "64x56x56x256"},
 };
 
 // What all rows share.
@@ -92,7 +116,9 @@ void Kernel(benchmark::State& state, const KernelCase* row, Bench* bench) {
   if (SkipOnError(state, bench->machine.status()) || SkipOnError(state, bench->timer.status()))
     return;
   const absl::StatusOr<ir::Graph> graph =
-      testing::GraphAtSize(row->graph, row->rows, row->columns, row->dtype);
+      row->extents == nullptr
+          ? testing::GraphAtSize(row->graph, row->rows, row->columns, row->dtype)
+          : testing::GraphOfExtents(row->graph, row->extents);
   if (SkipOnError(state, graph.status())) return;
   absl::StatusOr<std::unique_ptr<KernelRun>> run =
       KernelRun::Make(**bench->machine.gpu, **bench->machine.nvrtc, *graph);
@@ -137,7 +163,8 @@ int Main(int argc, char** argv) {
   Bench bench = OpenBench(flags);
   for (const KernelCase& row : kCases) {
     const std::string name =
-        absl::StrCat("kernel/", row.name, "/", row.dtype, "/", row.rows, "x", row.columns);
+        absl::StrCat("kernel/", row.name, "/", row.dtype, "/",
+                     row.shape == nullptr ? absl::StrCat(row.rows, "x", row.columns) : row.shape);
     benchmark::RegisterBenchmark(name.c_str(), Kernel, &row, &bench)
         ->UseManualTime()
         ->Iterations(kCalls)

@@ -18,7 +18,6 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
-#include "runtime/base/file.h"
 #include "tests/gpu/graph_run.h"
 #include "tests/gpu/graphs.h"
 #include "tests/support/nvrtc_for_tests.h"
@@ -279,6 +278,10 @@ INSTANTIATE_TEST_SUITE_P(
                           "graphs/gelu_bias_backward", "graphs/transpose_add",
                           "graphs/layer_norm_backward", "graphs/layer_norm_forward",
                           "graphs/rms_norm_backward_manual", "graphs/rms_norm_backward_thunder",
+                          "graphs/rms_norm_backward_prims", "graphs/rms_norm_backward_llama2c",
+                          "graphs/dropout_add_layer_norm", "graphs/dropout_add_layer_norm_backward",
+                          "graphs/dropout_rms_norm", "graphs/dropout_rms_norm_backward",
+                          "graphs/dropout_layer_norm", "graphs/dropout_layer_norm_backward",
                           "graphs/rms_norm_forward", "graphs/softmax", "graphs/swiglu"),
         ::testing::Values(std::pair(64, 256), std::pair(257, 61), std::pair(33, 1000),
                           std::pair(7, 8192), std::pair(300, 1024))),
@@ -311,11 +314,8 @@ class ExtentsGpuTest : public GraphGpuTest,
 
 TEST_P(ExtentsGpuTest, IsWithinItsBounds) {
   const auto& [name, given] = GetParam();
-  ASSERT_OK_AND_ASSIGN(const std::string text,
-                       base::ReadFile(absl::StrCat("tests/data/kernel_counts/", name, ".fir")));
-  ASSERT_OK_AND_ASSIGN(const ir::Graph symbolic, ir::Parse(text));
-  ASSERT_OK_AND_ASSIGN(const std::vector<ir::Dims> extents, ir::ParseExtents(given, symbolic));
-  ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Specialise(symbolic, extents));
+  ASSERT_OK_AND_ASSIGN(const ir::Graph graph,
+                       GraphOfExtents(absl::StrCat("kernel_counts/", name), given));
   EXPECT_THAT(Run(graph, {}), IsOk());
 }
 

@@ -36,4 +36,11 @@ absl::StatusOr<ir::Graph> GraphAtSize(const std::string& path, int64_t rows, int
   return ir::Specialise(graph, extents);
 }
 
+absl::StatusOr<ir::Graph> GraphOfExtents(const std::string& path, const std::string& extents) {
+  FUSIOND_ASSIGN_OR_RETURN(const std::string text, base::ReadFile("tests/data/" + path + ".fir"));
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, ir::Parse(text));
+  FUSIOND_ASSIGN_OR_RETURN(const std::vector<ir::Dims> dims, ir::ParseExtents(extents, graph));
+  return ir::Specialise(graph, dims);
+}
+
 }  // namespace fusiond::testing

@@ -16,6 +16,8 @@ namespace fusiond::testing {
 // size.
 absl::StatusOr<ir::Graph> GraphAtSize(const std::string& path, int64_t rows, int64_t columns,
                                       const std::string& dtype = "");
+// The same with the inputs' extents as ir::ParseExtents reads them: "40x50,,40x1".
+absl::StatusOr<ir::Graph> GraphOfExtents(const std::string& path, const std::string& extents);
 
 }  // namespace fusiond::testing
 

@@ -20,6 +20,13 @@ using ir::NodeId;
 using ir::Op;
 using ir::ValueId;
 
+// iota, or a reshape of one: elements count up from a constant by a constant.
+bool IsCoordinate(const Graph& graph, ValueId value) {
+  const Node& node = graph.producer(value);
+  if (node.op == Op::kReshape) return graph.producer(node.operands[0]).op == Op::kIota;
+  return node.op == Op::kIota;
+}
+
 // The dims of all values, those united that run over the same elements.
 class Axes {
  public:
@@ -49,6 +56,9 @@ class Axes {
         break;
       case ir::OpClass::kShape:
         AddShape(node, node.operands[0], result);
+        break;
+      case ir::OpClass::kMap:
+        if (!IsCoordinate(graph_, result)) AddMap(node, result);
         break;
       default:
         break;
@@ -107,6 +117,30 @@ class Axes {
         Align(operand, result);
     }
   }
+
+  void AddMap(const Node& node, ValueId result) {
+    const Dims& shape = graph_.type(result).shape;
+    size_t free = 0;  // dims in front that are the operand's
+    if (node.op == Op::kReshape) {
+      const Dims& from = graph_.type(node.operands[0]).shape;
+      while (free < std::min(from.size(), shape.size()) && from[free] == shape[free])
+        Unite(node.operands[0], free, result, free), ++free;
+    }
+    if (node.op == Op::kTakeAlongAxis) {
+      const auto axis = static_cast<size_t>(node.attributes.Ints(AttributeKey::kDims)[0]);
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if (d == axis) continue;
+        for (ValueId operand : node.operands) Unite(operand, d, result, d);
+      }
+      Keep(node.operands[0], axis);
+      return Unite(node.operands[1], axis, result, axis);
+    }
+    for (ValueId operand : node.operands)
+      for (size_t d = free; d < graph_.type(operand).shape.size(); ++d) Keep(operand, d);
+    for (size_t d = free; d < shape.size(); ++d) Keep(result, d);
+  }
+  // Whole: as what is reduced.
+  void Keep(ValueId value, size_t dim) { reduced_[Find(value, dim)] = true; }
 
   const Graph& graph_;
   std::vector<size_t> first_;  // of each value
@@ -180,6 +214,10 @@ class Slicer {
     for (NodeId id : cone_) {
       const Node& node = graph_.node(id);
       if (node.op == Op::kInput) continue;
+      if (IsCoordinate(graph_, node.results[0])) {
+        FUSIOND_ASSIGN_OR_RETURN(values[node.results[0]], AddCoordinate(node.results[0], slice));
+        continue;
+      }
       absl::InlinedVector<ValueId, 3> operands;
       for (ValueId operand : node.operands) operands.push_back(values[operand]);
       FUSIOND_ASSIGN_OR_RETURN(const NodeId added,
@@ -203,11 +241,39 @@ class Slicer {
       for (size_t d = 0; d < type.shape.size(); ++d)
         if (type.shape[d] > 0) slice.inputs.back()[d] = {0};
     }
-    for (size_t d = 0; d < type.shape.size(); ++d) {
-      const Kept& kept = slice.inputs.back()[d];
-      if (!kept.empty()) type.shape[d] = static_cast<int64_t>(kept.size());
-    }
-    return slice.graph.AddInput(ir::TensorType(type.dtype, type.shape));
+    return slice.graph.AddInput(
+        ir::TensorType(type.dtype, SlicedShape(type.shape, slice.inputs.back())));
+  }
+
+  absl::StatusOr<ValueId> AddCoordinate(ValueId value, Slice& slice) const {
+    const Node* iota = &graph_.producer(value);
+    if (iota->op == Op::kReshape) iota = &graph_.producer(iota->operands[0]);
+    const auto constant = [&](size_t slot) -> absl::StatusOr<int64_t> {
+      const auto number = graph_.ConstantValue(iota->operands[slot]);
+      if (number && std::holds_alternative<int64_t>(*number)) return std::get<int64_t>(*number);
+      return absl::UnimplementedError("an iota whose start or step is no whole constant");
+    };
+    FUSIOND_ASSIGN_OR_RETURN(const int64_t start, constant(0));
+    FUSIOND_ASSIGN_OR_RETURN(const int64_t step, constant(1));
+    const ir::Type& type = graph_.type(value);
+    const std::vector<Kept> kept = KeptOf(value);
+    cpu::HostTensor tensor;
+    tensor.type = ir::TensorType(type.dtype, SlicedShape(type.shape, kept));
+    ForEachKept(type.shape, ir::ContiguousStrides(type.shape), kept, [&](int64_t at) {
+      if (ir::IsFloatingPoint(type.dtype)) {
+        tensor.floats.push_back(static_cast<double>(start + step * at));
+      } else {
+        tensor.integers.push_back(start + step * at);
+      }
+    });
+    slice.coordinates.push_back(std::move(tensor));
+    return slice.graph.AddInput(slice.coordinates.back().type);
+  }
+
+  static Dims SlicedShape(Dims shape, const std::vector<Kept>& kept) {
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (!kept[d].empty()) shape[d] = static_cast<int64_t>(kept[d].size());
+    return shape;
   }
 
   // The attributes of a node with the extents of its slice.

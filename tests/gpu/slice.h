@@ -2,7 +2,8 @@
 // evaluator cannot take is still held against it.
 //
 // Dims along which nothing that the output depends on is reduced may be sampled: a softmax has few
-// of its rows evaluated, a column sum few of its columns.
+// of its rows evaluated, a column sum few of its columns. Of maps, reshapes are sampled along the
+// dims in front that they leave, take_along_axis along all but its own, others not at all.
 // Thread-safety: pure. Cost: linear in nodes.
 #ifndef FUSIOND_TESTS_GPU_SLICE_H_
 #define FUSIOND_TESTS_GPU_SLICE_H_
@@ -12,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/ir/graph.h"
+#include "runtime/cpu/host_tensor.h"
 
 namespace fusiond::testing {
 
@@ -19,9 +21,10 @@ namespace fusiond::testing {
 using Kept = std::vector<int64_t>;
 
 struct Slice {
-  ir::Graph graph;                        // all inputs, row-major; the one output
-  std::vector<std::vector<Kept>> inputs;  // by input and dim
-  std::vector<Kept> output;               // by dim
+  ir::Graph graph;  // all inputs, row-major, then `coordinates`; the one output
+  std::vector<cpu::HostTensor> coordinates;  // what iota was at the indices that are kept
+  std::vector<std::vector<Kept>> inputs;     // by input and dim
+  std::vector<Kept> output;                  // by dim
 };
 
 // Keeps about `elements` elements of the output where it has more and its dims allow; ends of a dim

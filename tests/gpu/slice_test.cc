@@ -40,6 +40,7 @@ void ExpectSampleOfWhole(const ir::Graph& graph, int64_t elements) {
       inputs.push_back(Sampled(slice.graph.type(slice.graph.inputs()[i]), samples[i],
                                graph.type(graph.inputs()[i]).shape, slice.inputs[i]));
     }
+    inputs.insert(inputs.end(), slice.coordinates.begin(), slice.coordinates.end());
     ASSERT_OK_AND_ASSIGN(const auto got, cpu::Evaluate(slice.graph, inputs));
     EXPECT_LE(got[0].size(), expected[o].size());
     size_t at = 0;
@@ -53,12 +54,32 @@ void ExpectSampleOfWhole(const ir::Graph& graph, int64_t elements) {
 }
 
 TEST(SliceTest, SampleIsThatOfTheWholeForEveryDataGraph) {
-  for (const char* name : {"add", "column_sum", "gelu_bias", "gelu_bias_backward", "transpose_add",
-                           "layer_norm_backward", "layer_norm_forward", "rms_norm_backward_manual",
-                           "rms_norm_backward_thunder", "rms_norm_forward", "softmax", "swiglu"}) {
+  for (const char* name :
+       {"add", "column_sum", "gelu_bias", "gelu_bias_backward", "transpose_add",
+        "layer_norm_backward", "layer_norm_forward", "rms_norm_backward_manual",
+        "rms_norm_backward_thunder", "rms_norm_backward_prims", "rms_norm_backward_llama2c",
+        "dropout_add_layer_norm", "dropout_add_layer_norm_backward", "dropout_layer_norm_backward",
+        "rms_norm_forward", "softmax", "swiglu"}) {
     SCOPED_TRACE(name);
     ASSERT_OK_AND_ASSIGN(const ir::Graph graph, GraphAtSize(absl::StrCat("graphs/", name), 40, 50));
     ExpectSampleOfWhole(graph, 200);
+  }
+}
+
+TEST(SliceTest, MapsKeepWhatTheyMove) {
+  const std::pair<const char*, const char*> kGraphs[] = {
+      {"kernel_counts/cross_entropy", "40x50,40"},
+      {"kernel_counts/cross_entropy_backward", "40x50,40,40x1,40x1"},
+      {"kernel_counts/permute_add", "4x6x5x7,4x5x6x7"},
+      {"kernel_counts/dropout_rms_norm_drawn", "40x50,40x50,50,,"},
+      {"kernel_counts/dropout_layer_norm_backward_drawn", "40x50,40x50,50,40x1,40x1,,"},
+      {"graphs/group_norm_silu", "9x3x2x320,320,320"},
+      {"graphs/batch_norm_backward", "4x5x6x16,4x5x6x16,16,16,16"},
+  };
+  for (const auto& [path, given] : kGraphs) {
+    SCOPED_TRACE(path);
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, GraphOfExtents(path, given));
+    ExpectSampleOfWhole(graph, 300);
   }
 }
 
