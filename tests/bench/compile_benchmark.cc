@@ -2,7 +2,10 @@
 //
 //   compile/cold/<graph>     request to executable; nothing of it known: a fresh daemon and an
 //   empty
-//                            cache each time, its pool warmed. nvrtc_calls: the fewest of any time
+//                            cache each time, its pool warmed. nvrtc_calls: the fewest of any time.
+//                            cos_sin_add_x<n>: n times x = cos x + sin x of 2^20 elements
+//   compile/parallel         distinct norm graphs on N physical cores: speedup_per_core is the
+//                            throughput of N compile processes over N times that of one; cores: N
 //   rpc/bare                 grpc.health.v1.Health/Check on the same daemon as the next
 //   rpc/compile_hit_memory   the thunder graph sent whole, the executable inline; from memory
 //   rpc/compile_hit_disk     likewise, from a daemon whose memory tier holds nothing
@@ -14,19 +17,26 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <limits>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cc/client.h"
 #include "client/cc/paths.h"
 #include "client/cc/status_convert.h"
+#include "compiler/ir/text.h"
 #include "proto/fusiond/v1/service.grpc.pb.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/file.h"
 #include "runtime/base/status_macros.h"
 #include "tests/bench/daemon.h"
 #include "tests/bench/latency.h"
@@ -44,12 +54,15 @@ constexpr int kCalls = kRounds * kCallsARound;
 
 struct ColdCase {
   const char* name;
-  const char* graph;
-  int64_t rows, columns;
+  const char* graph;  // nullptr: the chain
+  int64_t rows = 0, columns = 0;
+  int links = 0;
 };
 constexpr ColdCase kColdCases[] = {
     {"compile/cold/add", "graphs/add", 8192, 8192},
     {"compile/cold/rms_norm_backward", "graphs/rms_norm_backward_thunder", 2048, 8192},
+    {.name = "compile/cold/cos_sin_add_x100", .graph = nullptr, .links = 100},
+    {.name = "compile/cold/cos_sin_add_x1000", .graph = nullptr, .links = 1000},
 };
 
 // A channel and stub of one's own: what the Client adds is not part of the figure.
@@ -79,19 +92,36 @@ struct Rpc {
                                    grpc::internal::RpcMethod::NORMAL_RPC};
 };
 
+v1::CompileRequest RequestFor(const ir::Graph& graph, const std::string& target) {
+  v1::CompileRequest request = client::Client::MakeRequest(graph, target, {}, {});
+  request.set_include_executable(true);
+  return request;
+}
+
 absl::StatusOr<v1::CompileRequest> RequestFor(const char* graph, int64_t rows, int64_t columns,
                                               const std::string& target) {
   FUSIOND_ASSIGN_OR_RETURN(const ir::Graph at_size, testing::GraphAtSize(graph, rows, columns));
-  v1::CompileRequest request = client::Client::MakeRequest(at_size, target, {}, {});
-  request.set_include_executable(true);
-  return request;
+  return RequestFor(at_size, target);
+}
+
+absl::StatusOr<ir::Graph> Chain(int links) {
+  std::string text = "fir 1\n%x0 = input : f32[1048576]\n";
+  for (int i = 0; i < links; ++i)
+    absl::StrAppend(&text, "%c", i, " = cos %x", i, "\n%s", i, " = sin %x", i, "\n%x", i + 1,
+                    " = add %c", i, ", %s", i, "\n");
+  return ir::Parse(absl::StrCat(text, "output %x", links, "\n"));
+}
+
+absl::StatusOr<ir::Graph> GraphOf(const ColdCase& row) {
+  return row.graph == nullptr ? Chain(row.links)
+                              : testing::GraphAtSize(row.graph, row.rows, row.columns);
 }
 
 absl::Status CompileCold(const std::string& program, const ColdCase& row, int64_t& elapsed_ns,
                          uint32_t& nvrtc_calls) {
   FUSIOND_ASSIGN_OR_RETURN(const std::unique_ptr<Daemon> daemon, Daemon::Start(program));
-  FUSIOND_ASSIGN_OR_RETURN(const v1::CompileRequest request,
-                           RequestFor(row.graph, row.rows, row.columns, daemon->target()));
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph graph, GraphOf(row));
+  const v1::CompileRequest request = RequestFor(graph, daemon->target());
   Rpc rpc(daemon->sockets());
   FUSIOND_RETURN_IF_ERROR(rpc.CheckHealth());  // connects
   v1::CompileResponse response;
@@ -120,6 +150,86 @@ void Cold(benchmark::State& state, const ColdCase* row, const std::string* progr
   }
   latencies.Report(state);
   state.counters["nvrtc_calls"] = fewest_calls;
+}
+
+// Cores that this process may use; two hyperthreads are one.
+int PhysicalCores() {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable)) continue;
+    const std::string topology = absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/");
+    cores.insert(absl::StrCat(base::ReadFile(topology + "physical_package_id").value_or("?"),
+                              base::ReadFile(topology + "core_id").value_or(absl::StrCat(cpu))));
+  }
+  return static_cast<int>(cores.size());
+}
+
+// Distinct norms, `count` of them.
+absl::StatusOr<std::vector<v1::CompileRequest>> Norms(int count, int64_t most_columns,
+                                                      const std::string& target) {
+  constexpr const char* kGraphs[] = {"graphs/rms_norm_forward", "graphs/rms_norm_backward_thunder",
+                                     "graphs/layer_norm_forward", "graphs/layer_norm_backward"};
+  std::vector<v1::CompileRequest> requests;
+  for (int64_t columns = most_columns; static_cast<int>(requests.size()) < count; columns -= 64) {
+    for (const char* graph : kGraphs) {
+      FUSIOND_ASSIGN_OR_RETURN(requests.emplace_back(), RequestFor(graph, 2048, columns, target));
+    }
+  }
+  return requests;
+}
+
+// All requests, as many at once as keep `processes` compile processes busy.
+absl::Status CompileAll(const std::string& sockets, const std::vector<v1::CompileRequest>& requests,
+                        int processes) {
+  std::atomic<size_t> next = 0;
+  std::vector<absl::Status> results(static_cast<size_t>(processes) + 1);
+  std::vector<std::thread> clients;
+  for (absl::Status& result : results) {
+    clients.emplace_back([&] {
+      Rpc rpc(sockets);
+      for (size_t i = next++; i < requests.size() && result.ok(); i = next++) {
+        v1::CompileResponse response;
+        result = rpc.Compile(requests[i], response);
+        if (result.ok() && response.source() != v1::COMPILED)
+          result = absl::InternalError("a graph that nobody sent was found");
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  for (const absl::Status& result : results) FUSIOND_RETURN_IF_ERROR(result);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> TimeNorms(const std::string& program, int count, int processes) {
+  FUSIOND_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Daemon> daemon,
+      Daemon::Start(program, {absl::StrCat("--compile-processes=", processes)}));
+  // Every process compiles something first.
+  FUSIOND_ASSIGN_OR_RETURN(const auto first, Norms(4 * processes, 3072, daemon->target()));
+  FUSIOND_RETURN_IF_ERROR(CompileAll(daemon->sockets(), first, processes));
+  FUSIOND_ASSIGN_OR_RETURN(const auto norms, Norms(count, 8192, daemon->target()));
+  const int64_t start_ns = base::MonotonicNanos();
+  FUSIOND_RETURN_IF_ERROR(CompileAll(daemon->sockets(), norms, processes));
+  return base::MonotonicNanos() - start_ns;
+}
+
+absl::Status MeasureParallel(benchmark::State& state, const std::string& program) {
+  const int cores = PhysicalCores();
+  for (auto _ : state) {
+    FUSIOND_ASSIGN_OR_RETURN(const int64_t one_ns, TimeNorms(program, 4 * cores, 1));
+    FUSIOND_ASSIGN_OR_RETURN(const int64_t all_ns, TimeNorms(program, 4 * cores, cores));
+    state.SetIterationTime(static_cast<double>(all_ns) * 1e-9);
+    state.counters["speedup_per_core"] =
+        static_cast<double>(one_ns) / static_cast<double>(all_ns) / cores;
+    state.counters["cores"] = cores;
+  }
+  return absl::OkStatus();
+}
+
+void Parallel(benchmark::State& state, const std::string* program) {
+  SkipOnError(state, MeasureParallel(state, *program));
 }
 
 // A daemon that has the thunder graph, started at the first row that needs it.
@@ -214,6 +324,7 @@ int Main(int argc, char** argv) {
         ->Unit(benchmark::kMicrosecond);
   };
   for (const ColdCase& row : kColdCases) add(row.name, kColdCompiles, Cold, &row, &flags.fusiond);
+  add("compile/parallel", 1, Parallel, &flags.fusiond);
   std::vector<RpcRow> rows = {{"rpc/bare", &memory, &Cached::CheckHealth, {}},
                               {"rpc/compile_hit_memory", &memory, &Cached::Hit, {}},
                               {"rpc/compile_hit_disk", &disk, &Cached::Hit, {}}};
