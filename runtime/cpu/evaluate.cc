@@ -44,6 +44,12 @@ int64_t Bytes(const HostTensor& tensor) {
   return static_cast<int64_t>((tensor.size() + tensor.error.size()) * sizeof(double));
 }
 
+void MarkNotFinite(HostTensor& tensor) {
+  for (size_t i = 0; i < tensor.floats.size(); ++i) {
+    if (!std::isfinite(tensor.floats[i])) tensor.error[i] = std::numeric_limits<double>::infinity();
+  }
+}
+
 // Beyond the range of its type a value is infinite for a kernel, unless it never rounds to that
 // type: undecided.
 void MarkOutOfRange(HostTensor& tensor) {
@@ -76,6 +82,7 @@ class Evaluator {
   absl::StatusOr<std::vector<HostTensor>> Run(std::vector<HostTensor> inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (options_.track_error) inputs[i].error.assign(inputs[i].size(), 0.0);
+      if (options_.rearranged) MarkNotFinite(inputs[i]);
       FUSIOND_RETURN_IF_ERROR(Keep(graph_.inputs()[i], std::move(inputs[i])));
     }
     for (ir::NodeId id : graph_.TopologicalOrder()) {
@@ -103,6 +110,7 @@ class Evaluator {
     FUSIOND_RETURN_IF_ERROR(NodeEvaluator(node, operands, options_).Run(absl::MakeSpan(results)));
     for (size_t i = 0; i < node.results.size(); ++i) {
       if (options_.track_error) MarkOutOfRange(results[i]);
+      if (options_.rearranged) MarkNotFinite(results[i]);
       FUSIOND_RETURN_IF_ERROR(Keep(node.results[i], std::move(results[i])));
     }
     for (ValueId operand : node.operands) Release(operand);
@@ -151,6 +159,9 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(const Graph& graph, std::vector
                                                  const EvaluateOptions& options) {
   if (options.track_error && !options.double_precision) {
     return absl::InvalidArgumentError("track_error needs double_precision");
+  }
+  if (options.rearranged && !options.track_error) {
+    return absl::InvalidArgumentError("rearranged needs track_error");
   }
   FUSIOND_ASSIGN_OR_RETURN(Graph bound, Bind(graph, inputs));
   return Evaluator(bound, options).Run(std::move(inputs));

@@ -9,6 +9,15 @@
 // its operands' intervals. A result that jumps there, or leaves the range of its type, is undecided
 // (infinite bound).
 //
+// With rearranged the bounds are those of two graphs that are equal as real numbers (default math,
+// compiler/passes/README.md): K, what a kernel for the second gives, differs from the value F of
+// the first by no more than both bounds together. For S, the value of the second with the
+// constants that rearranging made of the first one's exactly, is within the first's bound of F:
+// constants of the first count as fractions that round to them, so each scalar next to arithmetic
+// may be off by its rounding. And K is within the second's bound of S: its constants are rounded
+// when they are written out. Values that are not finite, and the sign of a zero, are undecided:
+// inf·x + inf·y may have become inf·(x + y).
+//
 // Thread-safety: pure. Errors: INVALID_ARGUMENT when inputs do not fit the graph or extents
 // contradict each other; RESOURCE_EXHAUSTED names limit and need; CANCELLED. Cost: O(elements ×
 // nodes) time; values are freed after last use.
@@ -30,6 +39,7 @@ namespace fusiond::cpu {
 struct EvaluateOptions {
   bool double_precision = false;
   bool track_error = false;              // needs double_precision
+  bool rearranged = false;               // needs track_error
   ir::Math math = ir::Math::kDefault;    // of the kernels whose errors are tracked
   int64_t max_bytes = int64_t{1} << 40;  // of live values
   std::function<bool()> cancelled = {};  // asked before every node; may be empty

@@ -179,6 +179,28 @@ bool LeavesCorners(Op op, const double* values, const double* errors, size_t cou
   }
 }
 
+// The ops whose constants default math merges.
+bool IsArithmetic(Op op) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kAddcmul:
+    case Op::kDiv:
+    case Op::kLerp:
+    case Op::kMul:
+    case Op::kSub:
+    case Op::kTruediv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whether the op tells 0 from -0 at these operands, by another finite value or a bool.
+bool TellsZeros(Op op, const double* values) {
+  if (op == Op::kAtan2) return (values[0] == 0 && !(values[1] > 0)) || values[1] == 0;
+  return op == Op::kSignbit && values[0] == 0;
+}
+
 // Turns the spread of an op's corners into a bound: where the op may have jumped between them, the
 // element is undecided.
 double BoundFromSpread(Op op, const double* values, const double* errors, double spread) {
@@ -288,7 +310,9 @@ void NodeEvaluator::Fill(const HostTensor& scalar, HostTensor& result) const {
   } else {
     std::fill(result.integers.begin(), result.integers.end(), value.Integer(0));
   }
-  if (options_.track_error) std::fill(result.error.begin(), result.error.end(), value.Error(0));
+  double error = options_.track_error ? value.Error(0) : 0;
+  if (options_.rearranged && IsFloat(result)) error += RoundingError(dtype, value.Float(0));
+  if (options_.track_error) std::fill(result.error.begin(), result.error.end(), error);
 }
 
 // Integers wrap. A float is rounded as by a multiplication and an addition in its compute type.
@@ -371,7 +395,9 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
   }
 
   const bool predicate = IsPredicate(node_.op);
-  const double ulps = UlpBound(node_.op, options_.math);
+  const bool merges = options_.rearranged && IsArithmetic(node_.op) && !result.type.scalar;
+  double ulps = UlpBound(node_.op, options_.math);
+  if (out == DType::kDouble && ulps > 0) ulps += 0.5;  // this evaluation rounds as well
   auto apply = [&](const double* v) -> double {
     if (predicate) return PointwisePredicate(node_.op, v) ? 1 : 0;
     return PointwiseFloat(node_.op, compute, v);
@@ -388,10 +414,13 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
       result.floats[i] = Rounded(out, Rounded(compute, value));
     }
     if (!track) return;
-    for (size_t n = 0; n < count; ++n) errors[n] = operands[n].Error(at[n]);
-    const double spread = LeavesCorners(node_.op, values, errors, count)
-                              ? kUndecided
-                              : Spread(apply, values, errors, count, value);
+    for (size_t n = 0; n < count; ++n) {
+      errors[n] = operands[n].Error(at[n]);
+      if (merges && operands[n].tensor->type.scalar) errors[n] += RoundingError(compute, values[n]);
+    }
+    const bool undecided = LeavesCorners(node_.op, values, errors, count) ||
+                           (options_.rearranged && TellsZeros(node_.op, values));
+    const double spread = undecided ? kUndecided : Spread(apply, values, errors, count, value);
     if (predicate) {
       result.error[i] = spread != 0 ? kUndecided : 0;
     } else {

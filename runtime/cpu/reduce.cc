@@ -34,10 +34,12 @@ int64_t TermCount(const Dims& shape, const std::vector<int64_t>& dims) {
 }
 
 // Of a reduction of n terms with fp32 (double for double) accumulators: 4·u·(2 + log2 n)·Σ|terms|.
+// In double this evaluation, term by term, rounds as well: n·u·Σ|terms|.
 double SumError(DType accumulate, int64_t terms, double sum_of_magnitudes) {
   const double u = UnitRoundoff(accumulate == DType::kDouble ? DType::kDouble : DType::kFloat);
-  return 4 * u * (2 + std::log2(std::max<double>(1, static_cast<double>(terms)))) *
-         sum_of_magnitudes;
+  const auto n = static_cast<double>(terms);
+  const double own = accumulate == DType::kDouble ? n : 0;
+  return u * (4 * (2 + std::log2(std::max(1.0, n))) + own) * sum_of_magnitudes;
 }
 
 double FloatIdentity(Op op) {

@@ -1,7 +1,6 @@
 #include "tests/codegen/plan_runner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 #include <utility>
 
@@ -9,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/cpu/evaluate.h"
 #include "runtime/executable/explanation.h"
 #include "tests/emulation/run_executable.h"
+#include "tests/support/kernel_reference.h"
 
 namespace fusiond::testing {
 namespace {
@@ -84,28 +83,6 @@ std::vector<emulation::ExecutableInput> ToInputs(const PlanRequest& request,
   return inputs;
 }
 
-absl::Status CompareOutput(size_t index, const HostTensor& got, const HostTensor& reference) {
-  const auto wrong = [&](size_t element, auto value, auto expected, double bound) {
-    return absl::AbortedError(absl::StrCat("output ", index, " element ", element, " is ", value,
-                                           ", the reference ", expected, ", the bound ", bound));
-  };
-  for (size_t e = 0; e < got.integers.size(); ++e) {
-    const double bound = reference.error.empty() ? 0 : reference.error[e];
-    if (std::isinf(bound)) continue;
-    if (std::abs(static_cast<double>(got.integers[e] - reference.integers[e])) > bound)
-      return wrong(e, got.integers[e], reference.integers[e], bound);
-  }
-  for (size_t e = 0; e < got.floats.size(); ++e) {
-    const double value = got.floats[e], expected = reference.floats[e];
-    const double bound = reference.error.empty() ? 0 : reference.error[e];
-    if (std::isinf(bound) || std::isnan(bound)) continue;
-    if (std::isnan(expected) && std::isnan(value)) continue;
-    if (value == expected) continue;
-    if (!(std::abs(value - expected) <= bound)) return wrong(e, value, expected, bound);
-  }
-  return absl::OkStatus();
-}
-
 // What the graph leaves open becomes dense with gaps of one element, from the innermost dim
 // outwards as stride_order says, so that no two elements share a place.
 void CloseStrides(const ir::Attributes& attributes, const ir::Dims& shape, ir::Dims& strides) {
@@ -153,12 +130,9 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
   for (size_t i = 0; i < graph.inputs().size(); ++i)
     inputs.push_back(
         RandomTensor(graph.type(graph.inputs()[i]), request.inputs[i].strides, random));
-  cpu::EvaluateOptions exact;
-  exact.double_precision = true;
-  exact.track_error = true;
-  exact.math = options.options.math;
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> references,
-                           cpu::Evaluate(graph, inputs, exact));
+  FUSIOND_ASSIGN_OR_RETURN(const ir::Graph canonical, ir::Parse(plan.canonical_ir));
+  FUSIOND_ASSIGN_OR_RETURN(const KernelReference reference,
+                           KernelReference::Make(graph, canonical, inputs, options.options.math));
   std::vector<std::string> texts;
   for (const compiler::KernelSource& source : plan.sources) texts.push_back(source.text);
   if (!options.fault.edits.empty()) {
@@ -180,11 +154,12 @@ absl::Status RunPlan(const ir::Graph& graph, const PlanRunOptions& options) {
   for (size_t o = 0; o < outputs.size(); ++o) {
     const executable::OutputSpec& output = plan.skeleton.outputs[o];
     const HostTensor got =
-        cpu::ReadBuffer(references[o].type, outputs[o].data(), Constants(output.strides));
-    const absl::Status status = CompareOutput(o, got, references[o]);
+        cpu::ReadBuffer(reference.type(o), outputs[o].data(), Constants(output.strides));
+    BoundsReport report;
+    const absl::Status status = reference.Check(o, got, {}, report);
     if (!status.ok()) {
-      return absl::Status(
-          status.code(), absl::StrCat(status.message(), "\n", executable::Print(plan.explanation)));
+      return absl::Status(status.code(), absl::StrCat("output ", o, " ", status.message(), "\n",
+                                                      executable::Print(plan.explanation)));
     }
   }
   return absl::OkStatus();

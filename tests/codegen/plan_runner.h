@@ -1,5 +1,5 @@
 // Plans a graph, runs the kernels in emulation and holds every output against the evaluator in
-// double precision, within the bound that it carries (DESIGN of correctness: README.md).
+// double precision, within the bounds that it carries (tests/support/kernel_reference.h).
 //
 // Thread-safety: as Emulate. Cost: g++ once a text, then some milliseconds a launch.
 #ifndef FUSIOND_TESTS_CODEGEN_PLAN_RUNNER_H_

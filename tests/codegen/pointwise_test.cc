@@ -28,6 +28,18 @@ output %o
               IsOk());
 }
 
+// Default math computes (x + 1)·c, which rounds the second term once more than was written.
+TEST(PointwiseTextTest, FactoredSum) {
+  EXPECT_THAT(RunPlan(R"(fir 1
+%x = input : f32[64,1024]
+%c = input : f32[1024]
+%p = mul %x, %c
+%s = add %p, %c
+output %s
+)"),
+              IsOk());
+}
+
 TEST(PointwiseTextTest, FlatWithACutVector) {
   for (const int n : {1, 7, 1027}) {
     EXPECT_THAT(RunPlan(absl::StrCat("fir 1\n%a = input : f16[", n, "]\n%b = input : f32[", n,

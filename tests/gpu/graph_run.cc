@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/text.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/cpu/evaluate.h"
 #include "runtime/cuda/loaded_executable.h"
 #include "tests/gpu/compiled_graph.h"
 #include "tests/gpu/samples.h"
+#include "tests/support/kernel_reference.h"
 
 namespace fusiond::testing {
 namespace {
@@ -172,23 +172,6 @@ class Launches {
   std::vector<size_t> where_;  // of each output, in placed_
 };
 
-// The graph's values. What the compiler may rearrange rounds elsewhere: a bound is the larger of
-// the graph's and of its canonical form's.
-absl::StatusOr<std::vector<HostTensor>> References(const ir::Graph& graph,
-                                                   const ir::Graph& canonical,
-                                                   const std::vector<HostTensor>& inputs,
-                                                   ir::Math math) {
-  const cpu::EvaluateOptions exact = {.double_precision = true, .track_error = true, .math = math};
-  FUSIOND_ASSIGN_OR_RETURN(std::vector<HostTensor> references, cpu::Evaluate(graph, inputs, exact));
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> rearranged,
-                           cpu::Evaluate(canonical, inputs, exact));
-  for (size_t o = 0; o < references.size(); ++o) {
-    for (size_t i = 0; i < references[o].error.size(); ++i)
-      references[o].error[i] = std::max(references[o].error[i], rearranged[o].error[i]);
-  }
-  return references;
-}
-
 absl::Status LaunchAndCompare(Gpu& gpu, const cuda::LoadedExecutable& loaded,
                               const ir::Graph& graph, const ir::Graph& canonical,
                               const GraphRunOptions& options, GraphRunReport& report) {
@@ -199,16 +182,16 @@ absl::Status LaunchAndCompare(Gpu& gpu, const cuda::LoadedExecutable& loaded,
   FUSIOND_ASSIGN_OR_RETURN(const std::vector<std::string> again, launches.Run());
   std::vector<HostTensor> tensors;
   for (Input& input : inputs) tensors.push_back(std::move(input.tensor));
-  FUSIOND_ASSIGN_OR_RETURN(const std::vector<HostTensor> references,
-                           References(graph, canonical, tensors, options.options.math));
+  FUSIOND_ASSIGN_OR_RETURN(const KernelReference reference,
+                           KernelReference::Make(graph, canonical, tensors, options.options.math));
   BoundsReport bounds;
   for (size_t o = 0; o < outputs.size(); ++o) {
     const std::string where = absl::StrCat("output ", o, ": ");
     if (outputs[o] != again[o])
       return absl::AbortedError(where + "two launches on equal inputs differ");
     const TensorArg& arg = launches.outputs()[o];
-    const HostTensor got = cpu::ReadBuffer(references[o].type, outputs[o].data(), arg.strides);
-    const absl::Status status = CompareWithinBounds(got, references[o], options.bounds, bounds);
+    const HostTensor got = cpu::ReadBuffer(reference.type(o), outputs[o].data(), arg.strides);
+    const absl::Status status = reference.Check(o, got, options.bounds, bounds);
     if (!status.ok()) return absl::Status(status.code(), where + std::string(status.message()));
   }
   report.bounds.elements += bounds.elements;

@@ -125,7 +125,8 @@ TEST(PipelineTest, StrictKeepsValuesOfRandomGraphs) {
   ForManyGraphs([](const ir::Graph& graph, uint64_t seed) {
     ASSERT_OK_AND_ASSIGN(const ir::Graph canonical, Canonicalise(graph, Strict()));
     if (AllElements(graph, seed, /*positive=*/false, IsNotMinusZero)) {
-      EXPECT_TRUE(SameOutputs(graph, canonical, seed, {.native = false, .finite_only = true}));
+      EXPECT_TRUE(SameOutputs(graph, canonical, seed,
+                              {.native = false, .math = Math::kStrict, .finite_only = true}));
     }
     ASSERT_OK_AND_ASSIGN(const ir::Graph again, Canonicalise(canonical, Strict()));
     EXPECT_EQ(ir::Print(canonical), ir::Print(again));

@@ -5,6 +5,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/passes/constants.h"
 #include "runtime/cpu/evaluate.h"
+#include "tests/support/kernel_reference.h"
 #include "tests/support/within_bounds.h"
 
 namespace fusiond::testing {
@@ -29,19 +30,26 @@ ir::Graph WithConstantsOfTheirType(ir::Graph graph) {
   return graph;
 }
 
-::testing::AssertionResult SameTensor(cpu::HostTensor before, const cpu::HostTensor& after,
-                                      const SameOutputsOptions& options) {
+::testing::AssertionResult SameTensor(const cpu::HostTensor& before, const cpu::HostTensor& after,
+                                      bool finite_only) {
   if (!(before.type == after.type)) {
     return ::testing::AssertionFailure()
            << ir::Print(before.type) << " became " << ir::Print(after.type);
   }
-  before.error.resize(before.size());  // native: no difference
-  for (double& error : before.error) error *= options.bounds;
   BoundsReport report;
   const absl::Status same =
-      CompareWithinBounds(after, before, {.finite_only = options.finite_only}, report);
+      CompareWithinBounds(after, before, {.finite_only = finite_only}, report);
   if (!same.ok()) return ::testing::AssertionFailure() << same;
   return ::testing::AssertionSuccess();
+}
+
+// Natively, with bounds of 0.
+absl::StatusOr<std::vector<cpu::HostTensor>> EvaluateNatively(
+    const ir::Graph& graph, const std::vector<cpu::HostTensor>& inputs) {
+  absl::StatusOr<std::vector<cpu::HostTensor>> values = cpu::Evaluate(graph, inputs);
+  if (!values.ok()) return values;
+  for (cpu::HostTensor& value : *values) value.error.assign(value.size(), 0);
+  return values;
 }
 
 }  // namespace
@@ -87,18 +95,17 @@ bool AllElements(const ir::Graph& graph, uint64_t seed, bool positive, bool (*ho
 ::testing::AssertionResult SameOutputs(const ir::Graph& before, const ir::Graph& after,
                                        uint64_t seed, const SameOutputsOptions& options) {
   const std::vector<cpu::HostTensor> inputs = RandomInputs(before, seed, options.positive_inputs);
-  cpu::EvaluateOptions evaluate;
-  evaluate.double_precision = !options.native;
-  const auto actual = cpu::Evaluate(WithConstantsOfTheirType(after), inputs, evaluate);
-  evaluate.track_error = !options.native;
-  const auto expected = cpu::Evaluate(WithConstantsOfTheirType(before), inputs, evaluate);
+  const ir::Graph from = WithConstantsOfTheirType(before), to = WithConstantsOfTheirType(after);
+  const auto actual = cpu::Evaluate(to, inputs, {.double_precision = !options.native});
+  const auto expected = options.native ? EvaluateNatively(from, inputs)
+                                       : EvaluateForms(from, to, inputs, options.math);
   if (!expected.ok()) return ::testing::AssertionFailure() << expected.status();
   if (!actual.ok()) return ::testing::AssertionFailure() << actual.status();
   if (expected->size() != actual->size()) {
     return ::testing::AssertionFailure() << "the number of outputs changed";
   }
   for (size_t i = 0; i < expected->size(); ++i) {
-    const auto result = SameTensor((*expected)[i], (*actual)[i], options);
+    const auto result = SameTensor((*expected)[i], (*actual)[i], options.finite_only);
     if (!result) {
       return ::testing::AssertionFailure() << "output " << i << ": " << result.message() << "\n"
                                            << ir::Print(before) << "became\n"

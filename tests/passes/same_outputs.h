@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/math.h"
 #include "runtime/cpu/host_tensor.h"
 
 namespace fusiond::testing {
 
 struct SameOutputsOptions {
   // Native: every value rounded to its dtype, outputs equal bit by bit (any nan equals any nan).
-  // Otherwise both are computed in double, and may differ by this many times what the evaluator
-  // allows a kernel for `before` (EvaluateOptions::track_error).
+  // Otherwise both are computed in double, and may differ by what rearranging may change, in
+  // strict by what the evaluator allows a kernel for `before`.
   bool native = true;
-  double bounds = 4;
+  ir::Math math = ir::Math::kDefault;
   // An element that is nan or infinite before may be anything after.
   bool finite_only = false;
   // Inputs are drawn from (0.25, 2), not around 0: for graphs with roots and logarithms.
