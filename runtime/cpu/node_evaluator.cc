@@ -21,6 +21,8 @@ using ir::Op;
 
 constexpr size_t kMaxOperands = 4;  // of a pointwise op
 constexpr double kUndecided = std::numeric_limits<double>::infinity();
+// The bound of a zero that may have either sign, and is exact but for that.
+constexpr double kEitherZero = std::numeric_limits<double>::denorm_min();
 
 bool IsFloat(const HostTensor& tensor) { return ir::IsFloatingPoint(tensor.type.dtype); }
 
@@ -96,6 +98,12 @@ bool IsPredicate(Op op) {
   }
 }
 
+// The end of an operand's interval.
+double Corner(double value, double error, bool above) {
+  if (value == 0 && error == kEitherZero) return above ? 0.0 : -0.0;
+  return above ? value + error : value - error;
+}
+
 // The largest change of f when operand i moves within ±errors[i]: f at every corner of the box, so
 // that jumps show.
 template <typename F>
@@ -107,11 +115,15 @@ double Spread(F f, const double* values, const double* errors, size_t count, dou
     for (size_t i = 0; i < count; ++i) {
       const size_t side = (mask >> (2 * i)) & 3;
       skip = skip || side == 3 || (side != 0 && errors[i] == 0);
-      corner[i] = values[i] + (side == 1 ? errors[i] : side == 2 ? -errors[i] : 0);
+      corner[i] = side == 0 ? values[i] : Corner(values[i], errors[i], side == 1);
     }
     if (skip) continue;
     const double there = f(corner);
-    if (there == center || (std::isnan(there) && std::isnan(center))) continue;
+    if (there == center || (std::isnan(there) && std::isnan(center))) {
+      if (there == 0 && std::signbit(there) != std::signbit(center))
+        spread = std::max(spread, kEitherZero);
+      continue;
+    }
     const double distance = std::fabs(there - center);
     if (std::isnan(distance)) return kUndecided;
     spread = std::max(spread, distance);
@@ -159,7 +171,8 @@ bool LeavesCorners(Op op, const double* values, const double* errors, size_t cou
       return std::trunc(values[0] - errors[0]) != std::trunc(values[0] + errors[0]);
     case Op::kEq:
     case Op::kNe:
-      return errors[0] + errors[1] > 0 && std::fabs(values[0] - values[1]) <= errors[0] + errors[1];
+      return std::max(errors[0], errors[1]) > kEitherZero &&
+             std::fabs(values[0] - values[1]) <= errors[0] + errors[1];
     case Op::kPow:  // of a negative base it exists at whole exponents only; pow(1, nan) is pow(nan,
                     // 0) is 1
       return may_be_zero(0) || (errors[1] > 0 && values[0] < 0) ||
@@ -210,7 +223,7 @@ double BoundFromSpread(Op op, const double* values, const double* errors, double
     case Op::kRound:
     case Op::kSign:
     case Op::kTrunc:
-      return spread != 0 ? kUndecided : 0;
+      return spread > kEitherZero ? kUndecided : spread;
     case Op::kThreshold:
       return spread > errors[0] + errors[2] ? kUndecided : spread;
     case Op::kAtan2:
@@ -227,7 +240,7 @@ double BoundFromSpread(Op op, const double* values, const double* errors, double
 
 bool IntegerMayDiffer(const HostTensor& tensor, int64_t at, DType to) {
   const double error = tensor.error[at];
-  if (error == 0 || error == kUndecided || !IsFloat(tensor)) return error != 0;
+  if (error <= kEitherZero || error == kUndecided || !IsFloat(tensor)) return error > kEitherZero;
   const double value = tensor.floats[at];
   const DType from = tensor.type.dtype;
   if (to == DType::kBool) return std::fabs(value) <= error;

@@ -34,13 +34,26 @@ int64_t TermCount(const Dims& shape, const std::vector<int64_t>& dims) {
 }
 
 // Of a reduction of n terms with fp32 (double for double) accumulators: 4·u·(2 + log2 n)·Σ|terms|.
-// In double this evaluation, term by term, rounds as well: n·u·Σ|terms|.
 double SumError(DType accumulate, int64_t terms, double sum_of_magnitudes) {
   const double u = UnitRoundoff(accumulate == DType::kDouble ? DType::kDouble : DType::kFloat);
-  const auto n = static_cast<double>(terms);
-  const double own = accumulate == DType::kDouble ? n : 0;
-  return u * (4 * (2 + std::log2(std::max(1.0, n))) + own) * sum_of_magnitudes;
+  return 4 * u * (2 + std::log2(std::max<double>(1, static_cast<double>(terms)))) *
+         sum_of_magnitudes;
 }
+
+// A sum that carries what its additions rounded off (Knuth's TwoSum), so that it is exact to an ulp
+// or so however long it is.
+class Sum {
+ public:
+  void Add(double term) {
+    const double sum = sum_ + term, added = sum - sum_;
+    rest_ += (sum_ - (sum - added)) + (term - added);
+    sum_ = sum;
+  }
+  double Total() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
+
+ private:
+  double sum_ = 0, rest_ = 0;
+};
 
 double FloatIdentity(Op op) {
   switch (op) {
@@ -124,15 +137,21 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
 
   // Summed in double whatever the dtype, and rounded once.
   std::vector<double> magnitudes(options_.track_error ? result.floats.size() : 0);
+  std::vector<Sum> sums(node_.op == Op::kSum ? result.floats.size() : 0);
   std::fill(result.floats.begin(), result.floats.end(), FloatIdentity(node_.op));
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
     const double pair[] = {result.floats[at[1]], ElementAsDouble(operand, static_cast<int64_t>(i))};
-    result.floats[at[1]] = PointwiseFloat(combine, DType::kDouble, pair);
+    if (sums.empty()) {
+      result.floats[at[1]] = PointwiseFloat(combine, DType::kDouble, pair);
+    } else {
+      sums[at[1]].Add(pair[1]);
+    }
     if (!options_.track_error) return;
     magnitudes[at[1]] += std::fabs(pair[1]);
     double& error = result.error[at[1]];
     error = CombinedError(node_.op, pair[0], error, pair[1], operand.error[i]);
   });
+  for (size_t i = 0; i < sums.size(); ++i) result.floats[i] = sums[i].Total();
   if (options_.track_error) {
     const int64_t terms = TermCount(shape, dims);
     for (size_t i = 0; i < result.error.size(); ++i) {
@@ -165,16 +184,16 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   auto term_error = [&](size_t i, double x) {
     return operand.error[i] + (IsFloat(operand) ? 0 : RoundingError(out, x));
   };
-  std::vector<double> mean(count, 0.0), squares(count, 0.0), magnitude(count, 0.0),
-      error(count, 0.0);
+  std::vector<double> mean(count), squares(count), magnitude(count, 0.0), error(count, 0.0);
+  std::vector<Sum> sums(count), square_sums(count);
 
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
     const double x = term(i);
-    mean[at[1]] += x;
+    sums[at[1]].Add(x);
     magnitude[at[1]] += std::fabs(x);
     if (options_.track_error) error[at[1]] += term_error(i, x);
   });
-  for (double& m : mean) m /= n;  // nan for no terms, as torch
+  for (size_t i = 0; i < count; ++i) mean[i] = sums[i].Total() / n;  // nan for no terms, as torch
   std::vector<double> square_error(count, 0.0);
   std::vector<double> mean_error(count, 0.0);
   for (size_t i = 0; i < count && options_.track_error; ++i) {
@@ -183,13 +202,14 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   }
   ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
     const double x = term(i), d = x - mean[at[1]];
-    squares[at[1]] += d * d;
+    square_sums[at[1]].Add(d * d);
     if (!options_.track_error) return;
     const double e = term_error(i, x) + mean_error[at[1]] + 2 * RoundingError(out, d);
     square_error[at[1]] += (2 * std::fabs(d) + e) * e;
   });
-  for (size_t i = 0; i < count && options_.track_error; ++i) {
-    square_error[i] += SumError(out, terms, squares[i]);
+  for (size_t i = 0; i < count; ++i) {
+    squares[i] = square_sums[i].Total();
+    if (options_.track_error) square_error[i] += SumError(out, terms, squares[i]);
   }
 
   auto store = [&](HostTensor& result, const std::vector<double>& values,

@@ -154,24 +154,5 @@ output %e)"));
   EXPECT_EQ(decided(3), (std::vector<bool>{true, true, true}));
 }
 
-// The reference adds double by double as well: 0.1 a million times, in one order and in another.
-TEST(ErrorBoundTest, LongDoubleSumsAllowForTheReferencesOwnRounding) {
-  ASSERT_OK_AND_ASSIGN(const ir::Graph flat,
-                       ir::Parse("fir 1\n%x = input : f64[1048576]\n%s = sum %x {dims=[0]}\n"
-                                 "output %s"));
-  ASSERT_OK_AND_ASSIGN(const ir::Graph rows,
-                       ir::Parse("fir 1\n%x = input : f64[1024,1024]\n%r = sum %x {dims=[1]}\n"
-                                 "%s = sum %r {dims=[0]}\noutput %s"));
-  HostTensor input;
-  input.floats.assign(1048576, 0.1);
-  input.type = flat.type(flat.inputs()[0]);
-  ASSERT_OK_AND_ASSIGN(const auto exact,
-                       Evaluate(flat, {input}, {.double_precision = true, .track_error = true}));
-  input.type = rows.type(rows.inputs()[0]);
-  ASSERT_OK_AND_ASSIGN(const auto got, Evaluate(rows, {input}));
-  BoundsReport report;
-  EXPECT_THAT(CompareWithinBounds(got[0], exact[0], {}, report), IsOk());
-}
-
 }  // namespace
 }  // namespace fusiond::cpu

@@ -147,6 +147,39 @@ TEST_F(EvaluateTest, SignOfANanIsUndecided) {
   EXPECT_EQ(out[0].error[1], 0);
 }
 
+// What is rounded to 0 from both sides of it: ops that tell 0 from -0 are undecided, others are
+// not.
+TEST_F(EvaluateTest, SignOfARoundedZeroIsUndecided) {
+  ValueId x = Input(DType::kFloat, {1});
+  ValueId ten = graph_.AddConstant(10.0, DType::kDouble);
+  ValueId one = graph_.AddConstant(1.0, DType::kDouble);
+  ValueId zero = Add(Op::kTrunc, {Add(Op::kSub, {Add(Op::kMul, {x, ten}), one})});
+  graph_.AddOutput(zero);
+  graph_.AddOutput(Add(Op::kSignbit, {zero}));
+  graph_.AddOutput(Add(Op::kAtan2, {zero, Add(Op::kNeg, {one})}));
+  graph_.AddOutput(Add(Op::kReciprocal, {zero}));
+  graph_.AddOutput(Add(Op::kEq, {zero, graph_.AddConstant(0.0, DType::kDouble)}));
+  graph_.AddOutput(Add(Op::kLt, {zero, graph_.AddConstant(0.0, DType::kDouble)}));
+  graph_.AddOutput(Add(Op::kCast, {zero}, {{AttributeKey::kDtype, DType::kBool}}));
+  EvaluateOptions options;
+  options.double_precision = options.track_error = true;
+  ASSERT_OK_AND_ASSIGN(auto out, Evaluate(graph_, {Tensor(DType::kFloat, {1}, {0.1f})}, options));
+  EXPECT_EQ(out[0].floats[0], 0);
+  EXPECT_LT(out[0].error[0], 1e-300);
+  for (size_t o : {1, 2, 3}) EXPECT_EQ(out[o].error[0], INFINITY) << o;
+  for (size_t o : {4, 5, 6}) EXPECT_EQ(out[o].error[0], 0) << o;
+}
+
+// However long a sum, its rounding is that of the result.
+TEST_F(EvaluateTest, LongSumsInDoubleAreExactToAnUlp) {
+  ValueId x = Input(DType::kDouble, {1 << 20});
+  graph_.AddOutput(Add(Op::kSum, {x}, {{AttributeKey::kDims, std::vector<int64_t>{0}}}));
+  ASSERT_OK_AND_ASSIGN(
+      auto out,
+      Evaluate(graph_, {Tensor(DType::kDouble, {1 << 20}, std::vector<double>(1 << 20, 0.1))}));
+  EXPECT_EQ(out[0].floats[0], 0.1 * (1 << 20));
+}
+
 TEST_F(EvaluateTest, WrongInputsAreNamed) {
   ValueId x = Input(DType::kFloat, {2});
   graph_.AddOutput(Add(Op::kNeg, {x}));
