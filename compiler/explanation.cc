@@ -62,6 +62,11 @@ class Explainer {
       v1::Explanation::Kernel& made = *to.add_kernels();
       made.set_name(plan_.sources[kernel.image].name);
       made.set_entry(kernel.entry);
+      base::FieldHasher hasher;
+      hasher.Field(plan_.sources[kernel.image].text);
+      for (const std::string& option : plan_.sources[kernel.image].nvrtc_options)
+        hasher.Field(option);
+      made.set_digest(std::string(hasher.Finish().View()));
       for (const executable::Formula& extent : kernel.grid) {
         FUSIOND_ASSIGN_OR_RETURN(const int64_t ctas, Number(extent));
         made.add_grid(ctas);

@@ -29,6 +29,7 @@ struct GraphArguments {
   std::string extents;           // as ir::ParseExtents takes them
   bool extents_if_open = false;  // ignores `extents` where the graph says them all
   std::string target = "cpu";
+  bool target_given = false;                   // on the command line
   std::map<std::string, std::string> options;  // compile options
 };
 
@@ -55,8 +56,12 @@ struct WarmArguments {
 int Compile(const Common& common, const GraphArguments& arguments, const std::string& output_file);
 int Run(const Common& common, const RunArguments& arguments);
 int Warm(const Common& common, const WarmArguments& arguments);
-// `schedule`: how the graph becomes kernels, instead of how it is keyed.
+// Takes a key, too. `schedule`: how the graph becomes kernels, instead of how it is keyed.
 int Explain(const Common& common, const GraphArguments& arguments, bool schedule);
+// `a` and `b`: graph files, with their extents behind a colon if need be, or keys; `arguments`:
+// target and options of files.
+int Diff(const Common& common, const GraphArguments& arguments, const std::string& a,
+         const std::string& b);
 int Artifacts(const Common& common, const GraphArguments& arguments,
               const std::vector<std::string>& kinds, const std::string& folder);
 int Status(const Common& common);

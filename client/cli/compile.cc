@@ -76,15 +76,12 @@ int Compile(const Common& common, const GraphArguments& arguments, const std::st
 }
 
 int Explain(const Common& common, const GraphArguments& arguments, bool schedule) {
-  absl::StatusOr<LoadedGraph> loaded = LoadGraph(arguments);
-  if (!loaded.ok()) return Fail(common, loaded.status());
+  absl::StatusOr<v1::ExplainRequest> request = MakeExplainRequest(arguments);
+  if (!request.ok()) return Fail(common, request.status());
   auto client = Connect(common);
   if (!client.ok()) return Fail(common, client.status());
-  v1::ExplainRequest request;
-  *request.mutable_request() = client::Client::MakeRequest(loaded->graph, arguments.target,
-                                                           loaded->layouts, arguments.options);
-  request.set_schedule(schedule);
-  absl::StatusOr<v1::ExplainResponse> explained = (*client)->Explain(request);
+  request->set_schedule(schedule);
+  absl::StatusOr<v1::ExplainResponse> explained = (*client)->Explain(*request);
   if (!explained.ok()) return Fail(common, explained.status());
   if (common.json) {
     PrintJson(*explained);

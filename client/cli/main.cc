@@ -28,6 +28,7 @@ constexpr char kExitCodes[] =
     "  3  no daemon answers\n"
     "  4  run --check: a result is off tolerance\n"
     "Errors go to stderr and, with --json, as an object to stdout.";
+constexpr char kGraphHelp[] = "graph (.fir text), - for standard input";
 constexpr char kMoreHelp[] = "fusionctl --help has --sockets, --json and the exit codes.";
 
 // "math=strict" → {"math", "strict"}
@@ -99,6 +100,7 @@ class CommandLine {
     AddRun();
     AddWarm();
     AddExplain();
+    AddDiff();
     AddArtifacts();
     AddCommand(app_, "status", "state of the daemon", [this] { return Status(common_); });
     AddCommand(app_, "devices", "devices of the daemon's host",
@@ -133,8 +135,10 @@ class CommandLine {
                        std::function<int()> run) {
     CLI::App& command = *parent.add_subcommand(name, help);
     command.footer(kMoreHelp);
-    command.callback([this, run = std::move(run)] {
+    command.callback([this, &command, run = std::move(run)] {
       graph_.options = ParseOptions(options_);
+      const CLI::Option* target = command.get_option_no_throw("--target");
+      graph_.target_given = target != nullptr && target->count() > 0;
       run_ = run;
     });
     return command;
@@ -146,19 +150,21 @@ class CommandLine {
             "precision=native|double (cpu)");
   }
 
-  void AddGraph(CLI::App& command) {
-    command.add_option("graph", graph_.file, "graph (.fir text), - for standard input")
-        ->type_name("FILE")
-        ->required();
+  void AddTarget(CLI::App& command) {
+    command.add_option("--target", graph_.target, KnownTargets())
+        ->type_name("TARGET")
+        ->capture_default_str();
+    AddOptions(command);
+  }
+
+  void AddGraph(CLI::App& command, const std::string& help = kGraphHelp) {
+    command.add_option("graph", graph_.file, help)->type_name("FILE")->required();
     command
         .add_option("--extents", graph_.extents,
                     "extents of each input in order, as 2048x8192,-,8192; - keeps what the "
                     "graph says, as for a scalar")
         ->type_name("SHAPES");
-    command.add_option("--target", graph_.target, KnownTargets())
-        ->type_name("TARGET")
-        ->capture_default_str();
-    AddOptions(command);
+    AddTarget(command);
   }
 
   void AddCompile() {
@@ -239,10 +245,26 @@ class CommandLine {
                    "say how a request is keyed and why it hits or misses, or why its kernels are "
                    "what they are",
                    [this] { return Explain(common_, graph_, schedule_); });
-    AddGraph(command);
+    AddGraph(command, absl::StrCat(kGraphHelp, "; or a key of the cache, 8 digits or more"));
     command.add_flag("--schedule", schedule_,
                      "inputs, canonical IR, segments, schedules, launches, registers, memory, "
                      "estimated times, and what was refused and why");
+  }
+
+  void AddDiff() {
+    CLI::App& command =
+        AddCommand(app_, "diff",
+                   "how two graphs become kernels, side by side: whether canonical IR, schedules "
+                   "and kernels are the same, and where they first differ",
+                   [this] { return Diff(common_, graph_, graph_.file, other_); });
+    const std::string help =
+        "graph file, with its extents behind a colon if need be: norm.fir:2048x8192,8192; or a "
+        "key of the cache, 8 digits or more";
+    command.add_option("a", graph_.file, help)->type_name("A")->required();
+    command.add_option("b", other_, "as A; without --target a file takes that of the key")
+        ->type_name("B")
+        ->required();
+    AddTarget(command);
   }
 
   void AddArtifacts() {
@@ -283,7 +305,7 @@ class CommandLine {
   WarmArguments warm_;
   std::vector<std::string> options_, kinds_;
   std::string output_;  // file, or folder
-  std::string key_;
+  std::string key_, other_;
   bool all_ = false, schedule_ = false;
   uint32_t limit_ = 100;
   std::function<int()> run_;  // the command that the line names

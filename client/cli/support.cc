@@ -1,12 +1,14 @@
 #include "client/cli/support.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iostream>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -117,6 +119,44 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments) {
     loaded.layouts.push_back(std::move(layout));
   }
   return loaded;
+}
+
+GraphArguments SplitExtents(const std::string& file, const std::string& extents) {
+  GraphArguments arguments;
+  arguments.file = file;
+  arguments.extents = extents;
+  arguments.extents_if_open = true;
+  const size_t colon = file.rfind(':');
+  if (colon == std::string::npos || file.find('/', colon) != std::string::npos) return arguments;
+  arguments.file = file.substr(0, colon);
+  arguments.extents = file.substr(colon + 1);
+  arguments.extents_if_open = false;
+  return arguments;
+}
+
+bool IsKey(const std::string& what) {
+  constexpr size_t kFewestDigits = 8, kDigits = 64;
+  return what.size() >= kFewestDigits && what.size() <= kDigits &&
+         std::all_of(what.begin(), what.end(),
+                     [](unsigned char c) { return absl::ascii_isxdigit(c); }) &&
+         ::access(what.c_str(), F_OK) != 0;
+}
+
+absl::StatusOr<v1::ExplainRequest> MakeExplainRequest(const GraphArguments& arguments) {
+  v1::ExplainRequest request;
+  if (!IsKey(arguments.file)) {
+    FUSIOND_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(arguments));
+    *request.mutable_request() = client::Client::MakeRequest(loaded.graph, arguments.target,
+                                                             loaded.layouts, arguments.options);
+    return request;
+  }
+  if (arguments.target_given || !arguments.extents.empty() || !arguments.options.empty()) {
+    return WrongUsage(absl::InvalidArgumentError(absl::StrCat(
+        "key ", arguments.file,
+        " says target, extents and options itself: leave --target, --extents and --option out")));
+  }
+  request.set_key_prefix(absl::AsciiStrToLower(arguments.file));
+  return request;
 }
 
 absl::Status WriteOutput(const std::string& path, absl::string_view data) {

@@ -39,6 +39,15 @@ struct LoadedGraph {
 // cannot be read, or --extents is no list of extents.
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphArguments& arguments);
 
+// "norm.fir:2048x8192,8192": extents after the last colon, if a graph file ends there; else
+// `extents` where the graph leaves some open.
+GraphArguments SplitExtents(const std::string& file, const std::string& extents);
+
+// Whether `what` is the first digits (8 to 64) of a key rather than a file's name.
+bool IsKey(const std::string& what);
+// Of a file, or of a key, which says everything else itself: WrongUsage where flags do too.
+absl::StatusOr<v1::ExplainRequest> MakeExplainRequest(const GraphArguments& arguments);
+
 // Writes a file that the user names. What is no regular file, as a device or a pipe, is written
 // into, and a link is followed. WrongUsage otherwise.
 absl::Status WriteOutput(const std::string& path, absl::string_view data);

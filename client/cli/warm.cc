@@ -30,20 +30,6 @@ void Print(const Common& common, const v1::WarmEvent& event) {
   }
 }
 
-// "norm.fir:2048x8192,8192": extents after the last colon, if a graph file ends there.
-GraphArguments Split(const std::string& file, const std::string& extents) {
-  GraphArguments arguments;
-  arguments.file = file;
-  arguments.extents = extents;
-  arguments.extents_if_open = true;
-  const size_t colon = file.rfind(':');
-  if (colon == std::string::npos || file.find('/', colon) != std::string::npos) return arguments;
-  arguments.file = file.substr(0, colon);
-  arguments.extents = file.substr(colon + 1);
-  arguments.extents_if_open = false;
-  return arguments;
-}
-
 // What the daemon is asked for, and what it is not because it failed here.
 class WarmRun {
  public:
@@ -55,7 +41,7 @@ class WarmRun {
   // A graph that cannot be asked for is told at once and stops no other.
   void Add(uint32_t index) {
     const std::string& file = arguments_.files[index];
-    absl::StatusOr<LoadedGraph> loaded = LoadGraph(Split(file, arguments_.extents));
+    absl::StatusOr<LoadedGraph> loaded = LoadGraph(SplitExtents(file, arguments_.extents));
     if (!loaded.ok()) return Refuse(index, loaded.status());
     v1::CompileRequest compile =
         client::Client::MakeRequest(loaded->graph, "", loaded->layouts, arguments_.options);

@@ -143,6 +143,26 @@ std::optional<Op> OpFromName(absl::string_view name) {
   return it == by_name.end() ? std::nullopt : std::make_optional(it->second);
 }
 
+bool IsCommutative(Op op) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kBitwiseAnd:
+    case Op::kBitwiseOr:
+    case Op::kBitwiseXor:
+    case Op::kEq:
+    case Op::kGcd:
+    case Op::kLogicalAnd:
+    case Op::kLogicalOr:
+    case Op::kMaximum:
+    case Op::kMinimum:
+    case Op::kMul:
+    case Op::kNe:
+      return true;
+    default:
+      return false;
+  }
+}
+
 absl::Status UnknownOpError(absl::string_view name) {
   const auto append_name = [](std::string* out, const OpInfo& info) {
     absl::StrAppend(out, info.name);

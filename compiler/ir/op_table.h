@@ -74,6 +74,8 @@ struct OpInfo {
 const OpInfo& Info(Op op);
 absl::Span<const OpInfo> OpTable();
 std::optional<Op> OpFromName(absl::string_view name);
+// Whether the order of its two operands means nothing.
+bool IsCommutative(Op op);
 // UNIMPLEMENTED, rule IR-30: names the op asked for and those that exist.
 absl::Status UnknownOpError(absl::string_view name);
 

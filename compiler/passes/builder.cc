@@ -63,26 +63,6 @@ ir::Attributes Normalised(Op op, ir::Attributes attributes) {
 
 }  // namespace
 
-bool IsCommutative(Op op) {
-  switch (op) {
-    case Op::kAdd:
-    case Op::kBitwiseAnd:
-    case Op::kBitwiseOr:
-    case Op::kBitwiseXor:
-    case Op::kEq:
-    case Op::kGcd:
-    case Op::kLogicalAnd:
-    case Op::kLogicalOr:
-    case Op::kMaximum:
-    case Op::kMinimum:
-    case Op::kMul:
-    case Op::kNe:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The finaliser of SplitMix64 over a running sum.
 uint64_t Mix(uint64_t hash, uint64_t value) {
   uint64_t x = hash * 0x9e3779b97f4a7c15u + value + 0x7f4a7c159e3779b9u;

@@ -26,7 +26,6 @@ uint64_t Mix(uint64_t hash, uint64_t value);
 uint64_t HashAttributes(const ir::Attributes& attributes);
 // As ==, but tells 0.0 from -0.0.
 bool SameAttributes(const ir::Attributes& a, const ir::Attributes& b);
-bool IsCommutative(ir::Op op);
 // > and >= as < and <= of swapped operands, the one form that builders hold comparisons in.
 template <typename Operands>
 void MirrorComparison(ir::Op& op, Operands& operands) {

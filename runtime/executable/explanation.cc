@@ -105,8 +105,7 @@ std::map<uint32_t, std::string> Owners(const Explanation& explanation) {
 }
 
 void Append(std::string& text, absl::string_view margin, const std::vector<Fact>& facts) {
-  for (const Fact& fact : facts)
-    absl::StrAppendFormat(&text, "%s%-*s%s\n", margin, kNameWidth, fact.name, fact.text);
+  for (const Fact& fact : facts) absl::StrAppend(&text, margin, ToText(fact), "\n");
 }
 
 }  // namespace
@@ -137,6 +136,10 @@ ExplainedCost CostOf(const Explanation& explanation) {
     }
   }
   return cost;
+}
+
+std::string ToText(const Fact& fact) {
+  return absl::StrFormat("%-*s%s", kNameWidth, fact.name, fact.text);
 }
 
 std::vector<Fact> Facts(const Explanation& e) {

@@ -47,6 +47,8 @@ struct Fact {
   std::string text;
   bool operator==(const Fact&) const = default;
 };
+// "schedule    row_column/…".
+std::string ToText(const Fact& fact);
 // Target, options, inputs, outputs, sums, fallbacks.
 std::vector<Fact> Facts(const v1::Explanation& explanation);
 std::vector<Fact> Facts(const v1::Explanation::Segment& segment);

@@ -14,6 +14,7 @@
 #include "runtime/executable/serialise.h"
 #include "server/service/artifacts.h"
 #include "server/service/explain_schedule.h"
+#include "server/service/known_request.h"
 
 namespace fusiond::server {
 namespace {
@@ -74,6 +75,15 @@ v1::CompileResponse ToResponse(const CompileAnswer& answer, const v1::CompileReq
   }
   if (request.include_executable()) response.set_executable(*answer.bytes);
   return response;
+}
+
+void SetFields(const std::vector<cache::KeyField>& fields, v1::ExplainResponse& response) {
+  response.clear_fields();
+  for (const cache::KeyField& field : fields) {
+    v1::ExplainResponse::Field* to = response.add_fields();
+    to->set_name(field.name);
+    to->set_value(field.value);
+  }
 }
 
 std::string DescribeDifferences(const cache::Neighbour& neighbour) {
@@ -192,14 +202,19 @@ std::function<void()> FusiondLogic::GetArtifacts(
 std::function<void()> FusiondLogic::Explain(
     const v1::ExplainRequest& request, const Identity& identity,
     std::function<void(absl::StatusOr<v1::ExplainResponse>)> done) {
-  absl::StatusOr<std::shared_ptr<const PreparedRequest>> prepared = Prepare(request.request());
-  if (!prepared.ok() || !request.schedule()) {
-    done(prepared.ok() ? ExplainKey(**prepared)
-                       : absl::StatusOr<v1::ExplainResponse>(prepared.status()));
+  v1::ExplainResponse response;
+  absl::StatusOr<std::shared_ptr<const PreparedRequest>> prepared =
+      BeginExplain(request, identity, response);
+  if (!prepared.ok()) {
+    done(prepared.status());
+    return [] {};
+  }
+  if (!request.schedule()) {
+    done(std::move(response));
     return [] {};
   }
   return ExplainSchedule(*prepared, identity.Name(), engine_->max_attempts(), &runner_,
-                         [response = ExplainKey(**prepared), done = std::move(done)](
+                         [response = std::move(response), done = std::move(done)](
                              absl::StatusOr<v1::Explanation> explanation) mutable {
                            if (!explanation.ok()) return done(explanation.status());
                            *response.mutable_schedule() = *std::move(explanation);
@@ -207,15 +222,32 @@ std::function<void()> FusiondLogic::Explain(
                          });
 }
 
+absl::StatusOr<std::shared_ptr<const PreparedRequest>> FusiondLogic::BeginExplain(
+    const v1::ExplainRequest& request, const Identity& identity, v1::ExplainResponse& response) {
+  if (request.key_prefix().empty()) {
+    FUSIOND_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedRequest> prepared,
+                             Prepare(request.request()));
+    response = ExplainKey(*prepared);
+    return prepared;
+  }
+  if (request.has_request())
+    return absl::InvalidArgumentError(
+        "request and key_prefix: one of them is needed, both are given");
+  FUSIOND_ASSIGN_OR_RETURN(KnownRequest known,
+                           FindKnownRequest(*cache_, *grants_, identity, request.key_prefix()));
+  FUSIOND_ASSIGN_OR_RETURN(std::shared_ptr<const PreparedRequest> prepared, Prepare(known.request));
+  response = ExplainKey(*prepared);
+  response.set_key(known.key.digest.View().data(), known.key.digest.View().size());
+  SetFields(cache::Describe(known.material), response);
+  *response.mutable_request() = std::move(known.request);
+  return prepared;
+}
+
 v1::ExplainResponse FusiondLogic::ExplainKey(const PreparedRequest& prepared) const {
   const cache::Explanation explained = cache_->Explain(prepared.material);
   v1::ExplainResponse response;
   response.set_key(explained.key.digest.View().data(), explained.key.digest.View().size());
-  for (const cache::KeyField& field : explained.fields) {
-    v1::ExplainResponse::Field* to = response.add_fields();
-    to->set_name(field.name);
-    to->set_value(field.value);
-  }
+  SetFields(explained.fields, response);
   // Guards decide too, so ask as a compile would, without compiling.
   if (std::optional<CompileAnswer> answer = engine_->Peek(prepared)) {
     response.set_cached(true);

@@ -78,6 +78,9 @@ class FusiondLogic {
 
  private:
   v1::ExplainResponse ExplainKey(const PreparedRequest& prepared) const;
+  // What Explain answers but for the schedule, and the request that it is of.
+  absl::StatusOr<std::shared_ptr<const PreparedRequest>> BeginExplain(
+      const v1::ExplainRequest& request, const Identity& identity, v1::ExplainResponse& response);
   KeyContext Keys() const;
   State state() const;
 

@@ -179,7 +179,7 @@ TEST_F(FusionctlTest, HelpOfEveryCommandLeadsToTheExitCodes) {
   EXPECT_THAT(all.output, AllOf(HasSubstr("  4  run --check: a result is off tolerance\n"),
                                 HasSubstr("--json"), HasSubstr("--sockets FOLDER")));
   for (const char* command :
-       {"compile", "run", "warm", "explain", "artifacts", "cache", "status", "devices"}) {
+       {"compile", "run", "warm", "explain", "diff", "artifacts", "cache", "status", "devices"}) {
     EXPECT_THAT(all.output, HasSubstr(absl::StrCat("\n  ", command, "  "))) << command;
     const Ran ran = Ctl({command, "--help"});
     EXPECT_EQ(ran.code, 0);
