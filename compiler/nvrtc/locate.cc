@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/file.h"
-#include "runtime/base/load_error.h"
+#include "runtime/base/load_library.h"
 
 namespace fusiond::nvrtc {
 namespace {
@@ -57,12 +57,12 @@ std::string PathOf(void* handle) {
 
 // Tries one name; a failure is noted in `reasons`.
 bool TryOpen(const std::string& name, OpenLibrary* library, std::vector<std::string>* reasons) {
-  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    reasons->push_back(base::LoadError(name));
+  const absl::StatusOr<void*> handle = base::LoadLibrary(name);
+  if (!handle.ok()) {
+    reasons->emplace_back(handle.status().message());
     return false;
   }
-  *library = {handle, PathOf(handle)};
+  *library = {*handle, PathOf(*handle)};
   return true;
 }
 

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/load_error.h"
+#include "runtime/base/load_library.h"
 #include "runtime/base/status_numbers.h"
 
 namespace fusiond::cuda {
@@ -54,12 +54,12 @@ absl::Status LoadSymbols(void* library, Driver& driver) {
 
 absl::StatusOr<const Driver*> Driver::Open(const std::string& path) {
   const std::string name = path.empty() ? "libcuda.so.1" : path;
-  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    return absl::NotFoundError(absl::StrCat("CUDA driver: ", base::LoadError(name)));
+  const absl::StatusOr<void*> library = base::LoadLibrary(name);
+  if (!library.ok())
+    return absl::NotFoundError(absl::StrCat("CUDA driver: ", library.status().message()));
   auto* driver = new Driver;
   driver->path = name;
-  absl::Status status = LoadSymbols(library, *driver);
+  absl::Status status = LoadSymbols(*library, *driver);
   if (status.ok()) {
     const CUresult result = driver->Init(0);
     status = result == kSuccess

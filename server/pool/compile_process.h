@@ -67,6 +67,7 @@ class CompileProcess {
   int jobs_done = 0;
   absl::Duration since;          // when `state` began
   bool ready = false;            // has been past kStarting
+  bool without_nvrtc = false;    // told not to open it
   std::string nvrtc_identity;    // once ready; empty without NVRTC
   bool end_expected = false;     // nothing is to be told of its end
   uint64_t last_peak_bytes = 0;  // of its last words

@@ -39,6 +39,7 @@ void KeepFreedMemory() {
 }
 
 absl::StatusOr<std::unique_ptr<nvrtc::Nvrtc>> OpenNvrtc(const CompileSetup& setup) {
+  if (!setup.nvrtc_refused().empty()) return absl::UnavailableError(setup.nvrtc_refused());
   nvrtc::NvrtcLocation location;
   location.explicit_path = setup.nvrtc_path();
   location.folders.assign(setup.nvrtc_folders().begin(), setup.nvrtc_folders().end());
@@ -128,9 +129,9 @@ class JobRunner {
   }
 
   void RunImage(const ImageJob& job, CompileReply* reply) {
-    if (!nvrtc_.ok()) {
+    if (absl::IsUnavailable(nvrtc_.status())) return SetError(nvrtc_.status(), reply);
+    if (!nvrtc_.ok())
       return SetError(absl::FailedPreconditionError(nvrtc_.status().message()), reply);
-    }
     const nvrtc::Nvrtc& nvrtc = **nvrtc_;
     if (!job.nvrtc_identity().empty() && job.nvrtc_identity() != nvrtc.identity()) {
       return SetError(

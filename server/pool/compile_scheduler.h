@@ -84,6 +84,11 @@ class CompileScheduler {
   void HandleEnd(CompileProcess& process, const ExitStatus& exit, absl::Duration now);
   void AdjustProcesses(absl::Duration now);
   bool Spawn(absl::Duration now);
+  // A process has ended, or hangs, before it was ready. Unless NVRTC works in another, the next
+  // ones start without it for a while: plans and arch cpu do not need it.
+  void StartEnded(const CompileProcess& process, const std::string& what, absl::Duration now);
+  bool HasNvrtc() const;     // some process that is there
+  bool MayTryNvrtc() const;  // once it is time
   void StartFailed(const absl::Status& why, absl::Duration now);
   void Retire(CompileProcess& process);
   // Whether it has another NVRTC than the process that became ready last (F08).
@@ -104,6 +109,9 @@ class CompileScheduler {
   int start_failures_in_row_ = 0;
   absl::Status start_failure_;  // the last one, while in a row
   absl::Duration next_spawn_;   // not before
+  std::string nvrtc_fault_;     // of the last start with NVRTC, while in a row
+  int nvrtc_faults_in_row_ = 0;
+  absl::Duration next_nvrtc_;  // then it is tried again
 };
 
 }  // namespace fusiond::server

@@ -19,6 +19,9 @@ constexpr size_t kMaxMessageBytes = 128 << 10;  // of an error; NVRTC's logs are
 constexpr size_t kMaxReasonBytes = 300;         // of a process that cannot start
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackoff = absl::Seconds(10);
+// NVRTC is back when somebody has repaired it, and SIGHUP says so.
+constexpr absl::Duration kFirstNvrtcBackoff = absl::Seconds(1);
+constexpr absl::Duration kLongestNvrtcBackoff = absl::Minutes(5);
 // A graph whose partial sums meet in a second kernel has two images, which compile side by side:
 // the second must not wait for a start. Fewer processors are better left to the compiles at work.
 constexpr int kProcessesForTwoSpares = 4;
@@ -60,6 +63,7 @@ absl::Duration CompileScheduler::NextDeadline() const {
   if (CountFresh() < unserved_ + Spares() && CountAlive() <= options_.processes) {
     next = std::min(next, next_spawn_);
   }
+  if (MayTryNvrtc()) next = std::min(next, next_nvrtc_);
   for (const std::unique_ptr<CompileProcess>& process : processes_) {
     if (process->state == State::kBusy) next = std::min(next, process->job->deadline);
     if (process->state == State::kStarting) {
@@ -141,6 +145,11 @@ void CompileScheduler::HandleReady(CompileProcess& process, const std::string& m
         now);
   }
   start_failures_in_row_ = 0;
+  if (process.without_nvrtc && HasNvrtc()) return Retire(process);
+  if (!process.without_nvrtc) {
+    nvrtc_fault_.clear();
+    nvrtc_faults_in_row_ = 0;
+  }
   process.ready = true;
   process.state = State::kIdle;
   process.since = now;
@@ -156,6 +165,8 @@ bool CompileScheduler::IsStale(const CompileProcess& process) const {
 }
 
 void CompileScheduler::Refresh() {
+  next_nvrtc_ = absl::ZeroDuration();
+  nvrtc_faults_in_row_ = 0;
   for (const std::unique_ptr<CompileProcess>& process : processes_) {
     if (process->state == State::kIdle) Retire(*process);
   }
@@ -199,7 +210,7 @@ void CompileScheduler::HandleEnd(CompileProcess& process, const ExitStatus& exit
       counters_.last_end = what + " before it was ready";
       if (exit.signal == SIGBUS || exit.signal == SIGSEGV)
         counters_.last_end += ", as where a library that it loads, as NVRTC, is damaged";
-      return StartFailed(absl::UnavailableError(counters_.last_end), now);
+      return StartEnded(process, counters_.last_end, now);
     }
     ++counters_.ended_idle;
     counters_.last_end = what + " while idle";
@@ -225,10 +236,10 @@ void CompileScheduler::AdjustProcesses(absl::Duration now) {
     if (process->state == State::kStarting && process->since + options_.start_limit <= now) {
       process->end_expected = true;
       process->Kill();
-      StartFailed(absl::UnavailableError(absl::StrCat("compile process ", process->pid(),
-                                                      " not ready within ",
-                                                      absl::FormatDuration(options_.start_limit))),
-                  now);
+      StartEnded(*process,
+                 absl::StrCat("compile process ", process->pid(), " not ready within ",
+                              absl::FormatDuration(options_.start_limit)),
+                 now);
     }
     const bool spare = process->jobs_done == 0 && CountFresh() <= Spares();
     const bool old = !spare && process->since + options_.idle_limit <= now;
@@ -251,19 +262,46 @@ void CompileScheduler::AdjustProcesses(absl::Duration now) {
     if (oldest == nullptr || CountFresh() >= unserved_) break;
     Retire(*oldest);
   }
+  if (MayTryNvrtc() && next_nvrtc_ <= now) Spawn(now);
   if (CountAlive() == 0 && !start_failure_.ok())
     FailQueue(base::WithRetryHint(start_failure_, std::max(next_spawn_ - now, kFirstBackoff)), now);
 }
 
 bool CompileScheduler::Spawn(absl::Duration now) {
+  internal::v1::CompileSetup setup = options_.setup;
+  const bool without_nvrtc = !nvrtc_fault_.empty() && now < next_nvrtc_ && !HasNvrtc();
+  if (without_nvrtc) setup.set_nvrtc_refused(nvrtc_fault_);
   absl::StatusOr<std::unique_ptr<CompileProcess>> process =
-      CompileProcess::Start(options_.spawn, options_.setup, now);
+      CompileProcess::Start(options_.spawn, setup, now);
   if (!process.ok()) {
     StartFailed(process.status(), now);
     return false;
   }
+  (*process)->without_nvrtc = without_nvrtc;
   processes_.push_back(*std::move(process));
   return true;
+}
+
+bool CompileScheduler::HasNvrtc() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](const auto& process) {
+    return process->ready && process->state != State::kEnding && !process->nvrtc_identity.empty();
+  });
+}
+
+bool CompileScheduler::MayTryNvrtc() const {
+  return !nvrtc_fault_.empty() && CountAlive() <= options_.processes &&
+         std::none_of(processes_.begin(), processes_.end(),
+                      [](const auto& process) { return process->state == State::kStarting; });
+}
+
+void CompileScheduler::StartEnded(const CompileProcess& process, const std::string& what,
+                                  absl::Duration now) {
+  if (process.without_nvrtc || HasNvrtc()) return StartFailed(absl::UnavailableError(what), now);
+  ++counters_.start_failures;
+  counters_.last_start_failure = nvrtc_fault_ = what;
+  const int doublings = std::min(nvrtc_faults_in_row_++, 10);
+  next_nvrtc_ = now + std::min(kLongestNvrtcBackoff, kFirstNvrtcBackoff * (1 << doublings));
+  Log(absl::StrCat(what, "; others start without NVRTC"));
 }
 
 void CompileScheduler::StartFailed(const absl::Status& why, absl::Duration now) {

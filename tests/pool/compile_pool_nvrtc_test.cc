@@ -1,4 +1,6 @@
 // Image jobs with a real NVRTC, inside the sandbox; skipped where none is found. No GPU needed.
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/nvrtc/nvrtc.h"
@@ -6,6 +8,7 @@
 #include "tests/pool/pool_fixture.h"
 #include "tests/support/nvrtc_for_tests.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
 
 namespace fusiond::server {
 namespace {
@@ -66,6 +69,22 @@ TEST_F(CompilePoolNvrtcTest, DriverIsNeverTouched) {
   Create();
   EXPECT_THAT(Run(Image(kScale, "sm_90a")).status, IsOk());
   EXPECT_EQ(pool_->GetStatus().start_failures, 0u);
+}
+
+TEST_F(CompilePoolNvrtcTest, RepairedNvrtcIsUsedAgain) {
+  const testing::TempFolder folder;
+  const std::string link = folder.path() + "/libnvrtc.so.13";
+  std::filesystem::create_symlink(FUSIOND_CRASHING_LIBRARY, link);
+  const std::string good = options_.setup.nvrtc_path();
+  options_.setup.set_nvrtc_path(link);
+  Create();
+  EXPECT_THAT(Run(Image(kScale, "sm_90a")).status,
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("before it was ready")));
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(good, link);
+  pool_->Refresh();
+  WaitFor([](const CompilePoolStatus& status) { return status.nvrtc.has_value(); });
+  EXPECT_THAT(Run(Image(kScale, "sm_90a")).status, IsOk());
 }
 
 TEST_F(CompilePoolNvrtcTest, RejectedSourceIsAVerdictWithItsLog) {

@@ -327,6 +327,20 @@ TEST_F(CompilePoolTest, WhyNoProcessStartsIsSaidAndWhenTheNextDoes) {
   }
 }
 
+TEST_F(CompilePoolTest, NvrtcThatCrashesOrHangsIsDoneWithout) {
+  options_.start_limit = absl::Milliseconds(200);
+  for (const char* library : {FUSIOND_CRASHING_LIBRARY, FUSIOND_HANGING_LIBRARY}) {
+    options_.setup.set_nvrtc_path(library);
+    Create();
+    EXPECT_THAT(Run("echo:x").status, IsOk()) << library;
+    // Two at once, each with a successor that starts before its end is known.
+    EXPECT_LE(pool_->GetStatus().start_failures, 4u);
+    EXPECT_THAT(pool_->WaitForNvrtc(absl::InfiniteDuration()),
+                StatusIs(absl::StatusCode::kNotFound,
+                         AnyOf(HasSubstr("before it was ready"), HasSubstr("not ready within"))));
+  }
+}
+
 TEST_F(CompilePoolTest, MissingProgramFailsTheJobs) {
   options_.spawn.program = "/nonexistent/fusiond";
   Create();

@@ -95,12 +95,14 @@ absl::StatusOr<internal::v1::PlanResult> FakePlan(const internal::v1::PlanJob& j
   return result;
 }
 
+int RunCompile() {
+  absl::Status status = RunCompileRole(FakePlan);
+  std::fprintf(stderr, "compile role: %s\n", status.ToString().c_str());
+  return 1;
+}
+
 int RunRole(const std::string& role) {
-  if (role == "compile") {
-    absl::Status status = RunCompileRole(FakePlan);
-    std::fprintf(stderr, "compile role: %s\n", status.ToString().c_str());
-    return 1;
-  }
+  if (role == "compile") return RunCompile();
   if (role == "supervisor") return RunDoomedSupervisor();
   if (role == "broken") return 5;  // ends before it is ready
   if (role == "damaged") {
