@@ -106,7 +106,7 @@ class Parser {
   // Requires: parsed.
   Flags Take() {
     DaemonOptions& daemon = flags_.daemon;
-    if (memory_only_) daemon.state.clear();
+    if (daemon.memory_only) daemon.state.clear();
     daemon.admit_all = service_;
     daemon.nvrtc_root_owned_only = (service_ || ::geteuid() == 0) && !any_owner_;
     daemon.socket_mode = service_ ? 0660 : 0600;
@@ -121,7 +121,7 @@ class Parser {
     app_.add_option("--sockets", daemon.sockets, "folder for control.sock and channel.sock")
         ->capture_default_str();
     app_.add_option("--state", daemon.state, "folder of the cache")->capture_default_str();
-    app_.add_flag("--memory-only", memory_only_, "keep nothing on disk");
+    app_.add_flag("--memory-only", daemon.memory_only, "keep nothing on disk");
     app_.add_flag(
         "--service", service_,
         "admit every user that can open the sockets (mode 0660) instead of this one alone");
@@ -185,7 +185,7 @@ class Parser {
       "folder is in use."};
   Flags flags_;
   std::string config_;
-  bool memory_only_ = false, service_ = false, any_owner_ = false;
+  bool service_ = false, any_owner_ = false;
   double drain_s_ = 5, compile_limit_s_ = 60;
 };
 

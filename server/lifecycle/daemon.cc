@@ -152,6 +152,14 @@ struct Daemon::Parts {
   bool nvrtc_here = false;  // the identity is that of one that compiles, to be kept
   std::string nvrtc_said;
 
+  // Why nothing is kept on disk although that was not asked for; else empty.
+  std::string NoState() const {
+    return options.state.empty() && !options.memory_only
+               ? "no folder is given (--state), and neither XDG_CACHE_HOME nor HOME says where one "
+                 "would be"
+               : "";
+  }
+
   void FillStatus(v1::StatusResponse& status) const {
     channel->FillStatus(status);
     const CallTracker::Counts counts = tracker.counts();
@@ -161,6 +169,8 @@ struct Daemon::Parts {
     calls.set_failed(counts.failed);
     calls.set_refused(quotas->refused());
     calls.set_connections(static_cast<uint32_t>(control->connections()));
+    if (const std::string why = NoState(); !why.empty())
+      status.add_degraded(absl::StrCat("cache is in memory alone: ", why));
     if (const std::string problem = control->problem(); !problem.empty())
       status.add_degraded(problem);
   }
@@ -256,6 +266,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   parts.host = ReadHostLimits("");
   parts.TellMemory();
   parts.quotas = std::make_unique<Quotas>(QuotaOptions{.bytes = parts.CallMemory()});
+  if (const std::string why = parts.NoState(); !why.empty())
+    parts.log("warning", "the cache is in memory alone: " + why);
   FUSIOND_RETURN_IF_ERROR(CheckRoomForThreads(kMostThreads));
 
   // Sockets first: a second daemon must not get as far as the cache.
@@ -343,7 +355,8 @@ void Daemon::MakeReady(const DaemonEvents& events) {
 
 std::string Daemon::DescribeCache() const {
   const std::string& state = parts_->options.state;
-  if (state.empty()) return "memory";
+  const std::string none = parts_->NoState();
+  if (state.empty()) return none.empty() ? "memory" : absl::StrCat("memory alone: ", none);
   const std::string degraded = parts_->cache->Degraded();
   return degraded.empty() ? state : absl::StrCat("memory for now, not in ", state, ": ", degraded);
 }

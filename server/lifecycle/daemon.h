@@ -22,8 +22,9 @@
 namespace fusiond::server {
 
 struct DaemonOptions {
-  std::string sockets;  // folder for control.sock and channel.sock
-  std::string state;    // folder for the cache; empty = memory only
+  std::string sockets;       // folder for control.sock and channel.sock
+  std::string state;         // folder for the cache; empty = memory only
+  bool memory_only = false;  // that is as it was asked for
   // Sockets that already listen (socket activation); -1 = made in `sockets`.
   int control_fd = -1;
   int channel_fd = -1;

@@ -48,11 +48,11 @@ TestDaemon::~TestDaemon() {
 void TestDaemon::Start(const Options& options) {
   std::vector<std::string> arguments = through_;
   for (const std::string& argument :
-       {DaemonProgram(), std::string("--sockets"), sockets(), std::string("--state"), state(),
-        std::string("--nvrtc-any-owner"), std::string("--nvrtc-folder"),
-        std::filesystem::absolute("build/nvrtc").string()}) {
+       {DaemonProgram(), std::string("--sockets"), sockets(), std::string("--nvrtc-any-owner"),
+        std::string("--nvrtc-folder"), std::filesystem::absolute("build/nvrtc").string()}) {
     arguments.push_back(argument);
   }
+  if (names_state_) arguments.insert(arguments.end(), {"--state", state()});
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   if (const char* nvrtc = std::getenv("FUSIOND_TEST_NVRTC")) {
     arguments.push_back("--nvrtc");

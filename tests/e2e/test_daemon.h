@@ -34,6 +34,8 @@ class TestDaemon {
   // From now on starts are by this command, with program and arguments behind it: {"/bin/sh", "-c",
   // "ulimit -n 64; exec \"$@\"", "sh"}.
   void Through(std::vector<std::string> command) { through_ = std::move(command); }
+  // From now on starts are without --state.
+  void NameNoState() { names_state_ = false; }
   // Starts the process on `sockets()` and `state()`, looking for NVRTC where tests look.
   void Start(const Options& options = {});
   // Starts it and waits until it serves.
@@ -62,6 +64,7 @@ class TestDaemon {
  private:
   TempFolder folder_;
   std::vector<std::string> through_;
+  bool names_state_ = true;
   pid_t pid_ = -1;
   size_t log_begins_ = 0;  // of this process, in the log of all
 };
