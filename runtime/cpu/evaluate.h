@@ -42,7 +42,7 @@ struct EvaluateOptions {
   bool rearranged = false;               // needs track_error
   ir::Math math = ir::Math::kDefault;    // of the kernels whose errors are tracked
   int64_t max_bytes = int64_t{1} << 40;  // of live values
-  std::function<bool()> cancelled = {};  // asked before every node; may be empty
+  Cancelled cancelled = {};              // asked before every node too
 };
 
 // One tensor an output, in order (aliased ones included). Symbolic extents are bound to the inputs'

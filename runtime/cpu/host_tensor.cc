@@ -3,6 +3,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/element.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cpu/index.h"
 
 namespace fusiond::cpu {
 namespace {
@@ -18,22 +19,10 @@ template <typename Visit>
 absl::Status ForEachElement(const ir::Type& type, absl::Span<const int64_t> strides,
                             const Cancelled& cancelled, Visit visit) {
   const int64_t bytes = ir::ByteSize(type.dtype);
-  const std::optional<int64_t> count = ir::ElementCount(type);
-  FUSIOND_CHECK(count.has_value() && strides.size() == type.shape.size());
-  ir::Dims index(type.shape.size(), 0);
-  int64_t offset = 0;
-  for (int64_t i = 0; i < *count; ++i) {
-    if (i % kElementsBetweenLooks == 0 && cancelled && cancelled())
-      return absl::CancelledError("cancelled between elements");
-    visit(static_cast<size_t>(i), offset * bytes);
-    for (size_t d = type.shape.size(); d-- > 0;) {
-      offset += strides[d];
-      if (++index[d] < type.shape[d]) break;
-      offset -= strides[d] * type.shape[d];
-      index[d] = 0;
-    }
-  }
-  return absl::OkStatus();
+  FUSIOND_CHECK(strides.size() == type.shape.size());
+  const std::array<ir::Dims, 1> one = {ir::Dims(strides.begin(), strides.end())};
+  return ForEachPoint(type.shape, one, cancelled,
+                      [&](size_t i, const auto& at) { visit(i, at[0] * bytes); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "runtime/base/status_macros.h"
 #include "runtime/cpu/index.h"
 #include "runtime/cpu/node_evaluator.h"
 
@@ -26,10 +27,11 @@ void MoveElement(const HostTensor& operand, int64_t from, HostTensor& result, si
 }
 
 // Element `offset` of the operand and on, by these strides.
-void MoveByStrides(const HostTensor& operand, int64_t offset, const Dims& strides,
-                   HostTensor& result) {
-  ForEachPoint(result.type.shape, std::array<Dims, 1>{strides},
-               [&](size_t i, const auto& at) { MoveElement(operand, offset + at[0], result, i); });
+absl::Status MoveByStrides(const HostTensor& operand, int64_t offset, const Dims& strides,
+                           const Cancelled& cancelled, HostTensor& result) {
+  return ForEachPoint(
+      result.type.shape, std::array<Dims, 1>{strides}, cancelled,
+      [&](size_t i, const auto& at) { MoveElement(operand, offset + at[0], result, i); });
 }
 
 // The coordinates of element `at` of a tensor of this shape.
@@ -54,7 +56,7 @@ std::optional<int64_t> ElementAt(const Dims& coordinates, const Dims& shape) {
 
 }  // namespace
 
-void NodeEvaluator::Move(HostTensor& result) const {
+absl::Status NodeEvaluator::Move(HostTensor& result) const {
   const HostTensor& operand = *operands_[0];
   const Dims& shape = result.type.shape;
   Dims strides(shape.size(), 0);
@@ -67,7 +69,7 @@ void NodeEvaluator::Move(HostTensor& result) const {
   } else {  // broadcast, squeeze: the same elements in the same order
     strides = ir::ContiguousStrides(shape);
   }
-  MoveByStrides(operand, 0, strides, result);
+  return MoveByStrides(operand, 0, strides, options_.cancelled, result);
 }
 
 absl::Status NodeEvaluator::Map(HostTensor& result) const {
@@ -78,64 +80,61 @@ absl::Status NodeEvaluator::Map(HostTensor& result) const {
     case Op::kPermute: {
       Dims strides;
       for (const int64_t d : node_.attributes.Ints(AttributeKey::kDims)) strides.push_back(own[d]);
-      MoveByStrides(operand, 0, strides, result);
-      return absl::OkStatus();
+      return MoveByStrides(operand, 0, strides, options_.cancelled, result);
     }
     case Op::kSlice: {
       const std::vector<int64_t>& starts = node_.attributes.Ints(AttributeKey::kStartIndices);
       int64_t offset = 0;
       for (size_t d = 0; d < own.size(); ++d) offset += starts[d] * own[d];
-      MoveByStrides(operand, offset, own, result);
-      return absl::OkStatus();
+      return MoveByStrides(operand, offset, own, options_.cancelled, result);
     }
     case Op::kReshape:
-      MoveByStrides(operand, 0, ir::ContiguousStrides(result.type.shape), result);
-      return absl::OkStatus();
+      return MoveByStrides(operand, 0, ir::ContiguousStrides(result.type.shape), options_.cancelled,
+                           result);
     case Op::kTriu:
-      Triu(result);
-      return absl::OkStatus();
+      return Triu(result);
     case Op::kPad:
-      Pad(result);
-      return absl::OkStatus();
+      return Pad(result);
     case Op::kCat:
-      Cat(result);
-      return absl::OkStatus();
+      return Cat(result);
     case Op::kIndexSelect:
     case Op::kGather:
     case Op::kTakeAlongAxis:
-      TakeByIndex(result);
-      return absl::OkStatus();
+      return TakeByIndex(result);
     default:
       return absl::InternalError("a map without evaluation");
   }
 }
 
 // Elements not written are 0 (Allocate).
-void NodeEvaluator::Triu(HostTensor& result) const {
+absl::Status NodeEvaluator::Triu(HostTensor& result) const {
   const Dims& shape = result.type.shape;
   const int64_t diagonal = node_.attributes.Int(AttributeKey::kDiagonal);
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t linear) {
+    const auto i = static_cast<int64_t>(linear);
     const int64_t row = i / columns % rows, column = i % columns;
     // Without overflow: the left side has at most 41 bits.
     if (column - row >= diagonal) MoveElement(*operands_[0], i, result, i);
-  }
+  });
 }
 
-void NodeEvaluator::Pad(HostTensor& result) const {
-  Fill(*operands_[1], result);
+absl::Status NodeEvaluator::Pad(HostTensor& result) const {
+  FUSIOND_RETURN_IF_ERROR(Fill(*operands_[1], result));
   const Dims& from = operands_[0]->type.shape;
   const std::vector<int64_t>& widths = node_.attributes.Ints(AttributeKey::kPadWidths);
-  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t linear) {
+    const auto i = static_cast<int64_t>(linear);
     Dims at = CoordinatesOf(i, result.type.shape);
     for (size_t w = 0; w < widths.size(); w += 2) at[at.size() - 1 - w / 2] -= widths[w];
     if (const auto element = ElementAt(at, from)) MoveElement(*operands_[0], *element, result, i);
-  }
+  });
 }
 
-void NodeEvaluator::Cat(HostTensor& result) const {
+absl::Status NodeEvaluator::Cat(HostTensor& result) const {
   const int64_t dim = node_.attributes.Ints(AttributeKey::kDims)[0];
-  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t linear) {
+    const auto i = static_cast<int64_t>(linear);
     Dims at = CoordinatesOf(i, result.type.shape);
     for (const HostTensor* operand : operands_) {
       if (const auto element = ElementAt(at, operand->type.shape)) {
@@ -144,10 +143,10 @@ void NodeEvaluator::Cat(HostTensor& result) const {
       }
       at[dim] -= operand->type.shape[dim];
     }
-  }
+  });
 }
 
-void NodeEvaluator::TakeByIndex(HostTensor& result) const {
+absl::Status NodeEvaluator::TakeByIndex(HostTensor& result) const {
   const HostTensor& operand = *operands_[0];
   const HostTensor& index = *operands_[1];
   const int64_t dim = node_.attributes.Ints(AttributeKey::kDims)[0];
@@ -157,7 +156,8 @@ void NodeEvaluator::TakeByIndex(HostTensor& result) const {
       if (shape[d] == 1) at[d] = 0;
     return at;
   };
-  for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t linear) {
+    const auto i = static_cast<int64_t>(linear);
     Dims at = CoordinatesOf(i, result.type.shape);
     const int64_t named = node_.op == Op::kIndexSelect
                               ? at[dim]
@@ -168,7 +168,7 @@ void NodeEvaluator::TakeByIndex(HostTensor& result) const {
       MoveElement(operand, *element, result, i);
     if (!index.error.empty() && index.error[named] != 0)
       result.error[i] = std::numeric_limits<double>::infinity();
-  }
+  });
 }
 
 }  // namespace fusiond::cpu

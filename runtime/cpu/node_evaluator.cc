@@ -26,10 +26,23 @@ constexpr double kEitherZero = std::numeric_limits<double>::denorm_min();
 
 bool IsFloat(const HostTensor& tensor) { return ir::IsFloatingPoint(tensor.type.dtype); }
 
-void Allocate(HostTensor& tensor, bool track_error) {
+// Zeros, step by step: touching memory takes time too.
+template <typename T>
+absl::Status Resize(std::vector<T>& elements, size_t count, const Cancelled& cancelled) {
+  elements.reserve(count);
+  while (elements.size() < count) {
+    if (cancelled && cancelled()) return absl::CancelledError("cancelled between elements");
+    elements.resize(std::min<size_t>(count, elements.size() + kElementsBetweenLooks));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Allocate(HostTensor& tensor, const EvaluateOptions& options) {
   const auto count = static_cast<size_t>(ir::ElementCount(tensor.type).value_or(0));
-  (IsFloat(tensor) ? (void)tensor.floats.resize(count) : (void)tensor.integers.resize(count));
-  if (track_error) tensor.error.assign(count, 0.0);
+  FUSIOND_RETURN_IF_ERROR(IsFloat(tensor) ? Resize(tensor.floats, count, options.cancelled)
+                                          : Resize(tensor.integers, count, options.cancelled));
+  if (options.track_error) return Resize(tensor.error, count, options.cancelled);
+  return absl::OkStatus();
 }
 
 // Element `at` as a float of type `to`, rounded as the device does: integers once, but f64 and
@@ -248,7 +261,7 @@ bool IntegerMayDiffer(const HostTensor& tensor, int64_t at, DType to) {
 }
 
 absl::Status NodeEvaluator::Run(absl::Span<HostTensor> results) {
-  for (HostTensor& result : results) Allocate(result, options_.track_error);
+  for (HostTensor& result : results) FUSIOND_RETURN_IF_ERROR(Allocate(result, options_));
   FUSIOND_RETURN_IF_ERROR(Compute(results));
   for (HostTensor& result : results) {
     for (double& error : result.error) {
@@ -265,25 +278,18 @@ absl::Status NodeEvaluator::Compute(absl::Span<HostTensor> results) const {
       return absl::OkStatus();
     case ir::OpClass::kFactory:
       if (node_.op == Op::kIota) {
-        Iota(results[0]);
-      } else {
-        Fill(*operands_[0], results[0]);
+        return Iota(results[0]);
       }
-      return absl::OkStatus();
+      return Fill(*operands_[0], results[0]);
     case ir::OpClass::kPointwise:
-      if (node_.op != Op::kCast) return Pointwise(results[0]);
-      Cast(results[0]);
-      return absl::OkStatus();
+      return node_.op == Op::kCast ? Cast(results[0]) : Pointwise(results[0]);
     case ir::OpClass::kReduction:
       if (node_.op == Op::kVar || node_.op == Op::kVarMean || node_.op == Op::kWelford) {
-        Moments(results);
-      } else {
-        Reduce(results);
+        return Moments(results);
       }
-      return absl::OkStatus();
+      return Reduce(results);
     case ir::OpClass::kShape:
-      Move(results[0]);
-      return absl::OkStatus();
+      return Move(results[0]);
     case ir::OpClass::kMap:
       return Map(results[0]);
     case ir::OpClass::kMetadata:
@@ -315,58 +321,58 @@ void NodeEvaluator::Constant(HostTensor& result) const {
       attribute);
 }
 
-void NodeEvaluator::Fill(const HostTensor& scalar, HostTensor& result) const {
-  const DType dtype = result.type.dtype;
-  const Operand value{&scalar, dtype, options_.double_precision};
-  if (IsFloat(result)) {
-    std::fill(result.floats.begin(), result.floats.end(), value.Float(0));
-  } else {
-    std::fill(result.integers.begin(), result.integers.end(), value.Integer(0));
-  }
+absl::Status NodeEvaluator::Fill(const HostTensor& scalar, HostTensor& result) const {
+  const Operand value{&scalar, result.type.dtype, options_.double_precision};
+  const bool is_float = IsFloat(result);
+  const double number = is_float ? value.Float(0) : 0;
+  const int64_t integer = is_float ? 0 : value.Integer(0);
   double error = options_.track_error ? value.Error(0) : 0;
-  if (options_.rearranged && IsFloat(result)) error += RoundingError(dtype, value.Float(0));
-  if (options_.track_error) std::fill(result.error.begin(), result.error.end(), error);
+  if (options_.rearranged && is_float) error += RoundingError(result.type.dtype, number);
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t i) {
+    is_float ? (void)(result.floats[i] = number) : (void)(result.integers[i] = integer);
+    if (options_.track_error) result.error[i] = error;
+  });
 }
 
 // Integers wrap. A float is rounded as by a multiplication and an addition in its compute type.
-void NodeEvaluator::Iota(HostTensor& result) const {
+absl::Status NodeEvaluator::Iota(HostTensor& result) const {
   const DType dtype = result.type.dtype;
   const Operand start{operands_[0], dtype, options_.double_precision};
   const Operand step{operands_[1], dtype, options_.double_precision};
-  for (size_t i = 0; i < result.size(); ++i) {
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t i) {
     if (!IsFloat(result)) {
       const uint64_t value = static_cast<uint64_t>(start.Integer(0)) +
                              static_cast<uint64_t>(step.Integer(0)) * static_cast<uint64_t>(i);
       result.integers[i] = WrapInteger(static_cast<int64_t>(value), dtype);
       if (options_.track_error)
         result.error[i] = std::max(start.IntegerError(0), step.IntegerError(0));
-      continue;
+      return;
     }
     const double far = step.Float(0) * static_cast<double>(i);
     result.floats[i] = Rounded(dtype, start.Float(0) + far);
-    if (!options_.track_error) continue;
+    if (!options_.track_error) return;
     const double scale = std::fabs(start.Float(0)) + std::fabs(far);
     result.error[i] = start.Error(0) + step.Error(0) * static_cast<double>(i) +
                       3 * RoundingError(ir::ComputeType(dtype), scale) +
                       RoundingError(dtype, result.floats[i]);
-  }
+  });
 }
 
 // The only pointwise op whose result type is not derived from its compute type.
-void NodeEvaluator::Cast(HostTensor& result) const {
+absl::Status NodeEvaluator::Cast(HostTensor& result) const {
   const HostTensor& operand = *operands_[0];
   const DType from = operand.type.dtype, out = result.type.dtype;
   const Operand source{&operand, IsFloat(result) ? out : from, options_.double_precision};
-  const auto count = static_cast<int64_t>(result.size());
-  for (int64_t i = 0; i < count; ++i) {
+  return ForEachIndex(result.size(), options_.cancelled, [&](size_t linear) {
+    const auto i = static_cast<int64_t>(linear);
     if (IsFloat(result)) {
       result.floats[i] = source.Float(i);
       if (options_.track_error) result.error[i] = source.Error(i);
-      continue;
+      return;
     }
     result.integers[i] = Operand{&operand, out, false}.Integer(i);
     if (options_.track_error) result.error[i] = Operand{&operand, out, false}.IntegerError(i);
-  }
+  });
 }
 
 absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
@@ -390,21 +396,21 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
   const bool in_float = ir::IsFloatingPoint(compute);
   if (!in_float) {
     int64_t integers[kMaxOperands];
-    ForEachPoint(result.type.shape, strides, [&](size_t i, const auto& at) {
-      double error = 0;
-      for (size_t n = 0; n < count; ++n) {
-        integers[n] = operands[n].Integer(at[n]);
-        if (track) error = std::max(error, operands[n].IntegerError(at[n]));
-      }
-      const int64_t value = PointwiseInteger(node_.op, compute, integers);
-      if (IsFloat(result)) {
-        result.floats[i] = static_cast<double>(value);
-      } else {
-        result.integers[i] = out == DType::kBool ? value != 0 : value;
-      }
-      if (track) result.error[i] = error;  // 0, or undecided
-    });
-    return absl::OkStatus();
+    return ForEachPoint(result.type.shape, strides, options_.cancelled,
+                        [&](size_t i, const auto& at) {
+                          double error = 0;
+                          for (size_t n = 0; n < count; ++n) {
+                            integers[n] = operands[n].Integer(at[n]);
+                            if (track) error = std::max(error, operands[n].IntegerError(at[n]));
+                          }
+                          const int64_t value = PointwiseInteger(node_.op, compute, integers);
+                          if (IsFloat(result)) {
+                            result.floats[i] = static_cast<double>(value);
+                          } else {
+                            result.integers[i] = out == DType::kBool ? value != 0 : value;
+                          }
+                          if (track) result.error[i] = error;  // 0, or undecided
+                        });
   }
 
   const bool predicate = IsPredicate(node_.op);
@@ -415,38 +421,40 @@ absl::Status NodeEvaluator::Pointwise(HostTensor& result) const {
     if (predicate) return PointwisePredicate(node_.op, v) ? 1 : 0;
     return PointwiseFloat(node_.op, compute, v);
   };
-  ForEachPoint(result.type.shape, strides, [&](size_t i, const auto& at) {
-    for (size_t n = 0; n < count; ++n) {
-      values[n] = n == 0 && node_.op == Op::kWhere ? static_cast<double>(operands[0].Integer(at[0]))
-                                                   : operands[n].Float(at[n]);
-    }
-    const double value = apply(values);
-    if (predicate) {
-      result.integers[i] = value != 0;
-    } else {
-      result.floats[i] = Rounded(out, Rounded(compute, value));
-    }
-    if (!track) return;
-    for (size_t n = 0; n < count; ++n) {
-      errors[n] = operands[n].Error(at[n]);
-      if (merges && operands[n].tensor->type.scalar) errors[n] += RoundingError(compute, values[n]);
-    }
-    const bool undecided = LeavesCorners(node_.op, values, errors, count) ||
-                           (options_.rearranged && TellsZeros(node_.op, values));
-    const double spread = undecided ? kUndecided : Spread(apply, values, errors, count, value);
-    if (predicate) {
-      result.error[i] = spread != 0 ? kUndecided : 0;
-    } else {
-      const double moved = BoundFromSpread(node_.op, values, errors, spread);
-      result.error[i] = moved;
-      // What is rounded may lie as far out as the operands' bounds move it.
-      if (std::isfinite(value))
-        result.error[i] +=
-            ulps * 2 *
-            RoundingError(out, ErrorScale(node_.op, options_.math, values, value) + moved);
-    }
-  });
-  return absl::OkStatus();
+  return ForEachPoint(
+      result.type.shape, strides, options_.cancelled, [&](size_t i, const auto& at) {
+        for (size_t n = 0; n < count; ++n) {
+          values[n] = n == 0 && node_.op == Op::kWhere
+                          ? static_cast<double>(operands[0].Integer(at[0]))
+                          : operands[n].Float(at[n]);
+        }
+        const double value = apply(values);
+        if (predicate) {
+          result.integers[i] = value != 0;
+        } else {
+          result.floats[i] = Rounded(out, Rounded(compute, value));
+        }
+        if (!track) return;
+        for (size_t n = 0; n < count; ++n) {
+          errors[n] = operands[n].Error(at[n]);
+          if (merges && operands[n].tensor->type.scalar)
+            errors[n] += RoundingError(compute, values[n]);
+        }
+        const bool undecided = LeavesCorners(node_.op, values, errors, count) ||
+                               (options_.rearranged && TellsZeros(node_.op, values));
+        const double spread = undecided ? kUndecided : Spread(apply, values, errors, count, value);
+        if (predicate) {
+          result.error[i] = spread != 0 ? kUndecided : 0;
+        } else {
+          const double moved = BoundFromSpread(node_.op, values, errors, spread);
+          result.error[i] = moved;
+          // What is rounded may lie as far out as the operands' bounds move it.
+          if (std::isfinite(value))
+            result.error[i] +=
+                ulps * 2 *
+                RoundingError(out, ErrorScale(node_.op, options_.math, values, value) + moved);
+        }
+      });
 }
 
 }  // namespace fusiond::cpu

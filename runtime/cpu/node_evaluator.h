@@ -19,24 +19,24 @@ class NodeEvaluator {
                 const EvaluateOptions& options)
       : node_(node), operands_(operands), options_(options) {}
 
-  // results: one a result, `type` set, elements empty.
+  // results: one a result, `type` set, elements empty. CANCELLED: within the node.
   absl::Status Run(absl::Span<HostTensor> results);
 
  private:
   absl::Status Compute(absl::Span<HostTensor> results) const;
   void Constant(HostTensor& result) const;
-  void Fill(const HostTensor& value, HostTensor& result) const;  // one scalar everywhere
-  void Iota(HostTensor& result) const;
-  void Cast(HostTensor& result) const;
+  absl::Status Fill(const HostTensor& value, HostTensor& result) const;  // one scalar everywhere
+  absl::Status Iota(HostTensor& result) const;
+  absl::Status Cast(HostTensor& result) const;
   absl::Status Pointwise(HostTensor& result) const;
-  void Reduce(absl::Span<HostTensor> results) const;
-  void Moments(absl::Span<HostTensor> results) const;
-  void Move(HostTensor& result) const;         // shape ops
-  absl::Status Map(HostTensor& result) const;  // maps
-  void Triu(HostTensor& result) const;
-  void Pad(HostTensor& result) const;
-  void Cat(HostTensor& result) const;
-  void TakeByIndex(HostTensor& result) const;  // index_select, gather, take_along_axis
+  absl::Status Reduce(absl::Span<HostTensor> results) const;
+  absl::Status Moments(absl::Span<HostTensor> results) const;
+  absl::Status Move(HostTensor& result) const;  // shape ops
+  absl::Status Map(HostTensor& result) const;   // maps
+  absl::Status Triu(HostTensor& result) const;
+  absl::Status Pad(HostTensor& result) const;
+  absl::Status Cat(HostTensor& result) const;
+  absl::Status TakeByIndex(HostTensor& result) const;  // index_select, gather, take_along_axis
   double Rounded(ir::DType dtype, double value) const {
     return options_.double_precision ? value : RoundTo(dtype, value);
   }

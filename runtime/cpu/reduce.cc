@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/status_macros.h"
 #include "runtime/cpu/index.h"
 #include "runtime/cpu/node_evaluator.h"
 #include "runtime/cpu/pointwise.h"
@@ -112,7 +113,7 @@ double CombinedError(Op op, double so_far, double so_far_error, double value, do
 
 }  // namespace
 
-void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
+absl::Status NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
   const HostTensor& operand = *operands_[0];
   HostTensor& result = results[0];
   const std::vector<int64_t>& dims = node_.attributes.Ints(AttributeKey::kDims);
@@ -122,8 +123,10 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
   const Op combine = Combiner(node_.op);
 
   if (!IsFloat(result)) {
-    std::fill(result.integers.begin(), result.integers.end(), IntegerIdentity(node_.op, out));
-    ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
+    const int64_t identity = IntegerIdentity(node_.op, out);
+    FUSIOND_RETURN_IF_ERROR(ForEachIndex(result.size(), options_.cancelled,
+                                         [&](size_t i) { result.integers[i] = identity; }));
+    return ForEachPoint(shape, strides, options_.cancelled, [&](size_t i, const auto& at) {
       const int64_t term = IsFloat(operand)
                                ? FloatToInteger(operand.floats[i], operand.type.dtype, out)
                                : WrapInteger(operand.integers[i], out);
@@ -132,26 +135,30 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
       if (options_.track_error && IntegerMayDiffer(operand, static_cast<int64_t>(i), out))
         result.error[at[1]] = std::numeric_limits<double>::infinity();
     });
-    return;
   }
 
   // Summed in double whatever the dtype, and rounded once.
   std::vector<double> magnitudes(options_.track_error ? result.floats.size() : 0);
   std::vector<Sum> sums(node_.op == Op::kSum ? result.floats.size() : 0);
-  std::fill(result.floats.begin(), result.floats.end(), FloatIdentity(node_.op));
-  ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
-    const double pair[] = {result.floats[at[1]], ElementAsDouble(operand, static_cast<int64_t>(i))};
-    if (sums.empty()) {
-      result.floats[at[1]] = PointwiseFloat(combine, DType::kDouble, pair);
-    } else {
-      sums[at[1]].Add(pair[1]);
-    }
-    if (!options_.track_error) return;
-    magnitudes[at[1]] += std::fabs(pair[1]);
-    double& error = result.error[at[1]];
-    error = CombinedError(node_.op, pair[0], error, pair[1], operand.error[i]);
-  });
-  for (size_t i = 0; i < sums.size(); ++i) result.floats[i] = sums[i].Total();
+  const double identity = FloatIdentity(node_.op);
+  FUSIOND_RETURN_IF_ERROR(ForEachIndex(result.size(), options_.cancelled,
+                                       [&](size_t i) { result.floats[i] = identity; }));
+  FUSIOND_RETURN_IF_ERROR(
+      ForEachPoint(shape, strides, options_.cancelled, [&](size_t i, const auto& at) {
+        const double pair[] = {result.floats[at[1]],
+                               ElementAsDouble(operand, static_cast<int64_t>(i))};
+        if (sums.empty()) {
+          result.floats[at[1]] = PointwiseFloat(combine, DType::kDouble, pair);
+        } else {
+          sums[at[1]].Add(pair[1]);
+        }
+        if (!options_.track_error) return;
+        magnitudes[at[1]] += std::fabs(pair[1]);
+        double& error = result.error[at[1]];
+        error = CombinedError(node_.op, pair[0], error, pair[1], operand.error[i]);
+      }));
+  FUSIOND_RETURN_IF_ERROR(ForEachIndex(sums.size(), options_.cancelled,
+                                       [&](size_t i) { result.floats[i] = sums[i].Total(); }));
   if (options_.track_error) {
     const int64_t terms = TermCount(shape, dims);
     for (size_t i = 0; i < result.error.size(); ++i) {
@@ -162,11 +169,12 @@ void NodeEvaluator::Reduce(absl::Span<HostTensor> results) const {
       result.error[i] += RoundingError(out, std::fabs(result.floats[i]) + result.error[i]);
     }
   }
-  for (double& value : result.floats) value = Rounded(out, value);
+  return ForEachIndex(result.size(), options_.cancelled,
+                      [&](size_t i) { result.floats[i] = Rounded(out, result.floats[i]); });
 }
 
 // var, var_mean, welford: mean first, then the centred sum of squares.
-void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
+absl::Status NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   const HostTensor& operand = *operands_[0];
   const std::vector<int64_t>& dims = node_.attributes.Ints(AttributeKey::kDims);
   const Dims& shape = operand.type.shape;
@@ -187,55 +195,60 @@ void NodeEvaluator::Moments(absl::Span<HostTensor> results) const {
   std::vector<double> mean(count), squares(count), magnitude(count, 0.0), error(count, 0.0);
   std::vector<Sum> sums(count), square_sums(count);
 
-  ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
-    const double x = term(i);
-    sums[at[1]].Add(x);
-    magnitude[at[1]] += std::fabs(x);
-    if (options_.track_error) error[at[1]] += term_error(i, x);
-  });
-  for (size_t i = 0; i < count; ++i) mean[i] = sums[i].Total() / n;  // nan for no terms, as torch
+  FUSIOND_RETURN_IF_ERROR(
+      ForEachPoint(shape, strides, options_.cancelled, [&](size_t i, const auto& at) {
+        const double x = term(i);
+        sums[at[1]].Add(x);
+        magnitude[at[1]] += std::fabs(x);
+        if (options_.track_error) error[at[1]] += term_error(i, x);
+      }));
+  // nan for no terms, as torch
+  FUSIOND_RETURN_IF_ERROR(
+      ForEachIndex(count, options_.cancelled, [&](size_t i) { mean[i] = sums[i].Total() / n; }));
   std::vector<double> square_error(count, 0.0);
   std::vector<double> mean_error(count, 0.0);
   for (size_t i = 0; i < count && options_.track_error; ++i) {
     mean_error[i] =
         (error[i] + SumError(out, terms, magnitude[i])) / n + RoundingError(out, mean[i]);
   }
-  ForEachPoint(shape, strides, [&](size_t i, const auto& at) {
-    const double x = term(i), d = x - mean[at[1]];
-    square_sums[at[1]].Add(d * d);
-    if (!options_.track_error) return;
-    const double e = term_error(i, x) + mean_error[at[1]] + 2 * RoundingError(out, d);
-    square_error[at[1]] += (2 * std::fabs(d) + e) * e;
-  });
-  for (size_t i = 0; i < count; ++i) {
+  FUSIOND_RETURN_IF_ERROR(
+      ForEachPoint(shape, strides, options_.cancelled, [&](size_t i, const auto& at) {
+        const double x = term(i), d = x - mean[at[1]];
+        square_sums[at[1]].Add(d * d);
+        if (!options_.track_error) return;
+        const double e = term_error(i, x) + mean_error[at[1]] + 2 * RoundingError(out, d);
+        square_error[at[1]] += (2 * std::fabs(d) + e) * e;
+      }));
+  FUSIOND_RETURN_IF_ERROR(ForEachIndex(count, options_.cancelled, [&](size_t i) {
     squares[i] = square_sums[i].Total();
     if (options_.track_error) square_error[i] += SumError(out, terms, squares[i]);
-  }
+  }));
 
   auto store = [&](HostTensor& result, const std::vector<double>& values,
                    const std::vector<double>& errors) {
-    for (size_t i = 0; i < count; ++i) {
+    return ForEachIndex(count, options_.cancelled, [&](size_t i) {
       result.floats[i] = Rounded(result.type.dtype, values[i]);
       if (options_.track_error)
         result.error[i] = errors[i] + 2 * RoundingError(out, std::fabs(values[i]) + errors[i]);
-    }
+    });
   };
   if (node_.op == Op::kWelford) {
-    store(results[0], mean, mean_error);
-    store(results[1], squares, square_error);
+    FUSIOND_RETURN_IF_ERROR(store(results[0], mean, mean_error));
+    FUSIOND_RETURN_IF_ERROR(store(results[1], squares, square_error));
     std::fill(results[2].integers.begin(), results[2].integers.end(), terms);
-    return;
+    return absl::OkStatus();
   }
   // torch: a divisor below 0 counts as 0, so too few terms give nan or inf.
   const double divisor = std::max<double>(
       0, n - static_cast<double>(node_.attributes.Int(AttributeKey::kCorrection, 1)));
   std::vector<double> variance(count);
-  for (size_t i = 0; i < count; ++i) {
+  FUSIOND_RETURN_IF_ERROR(ForEachIndex(count, options_.cancelled, [&](size_t i) {
     variance[i] = squares[i] / divisor;
     square_error[i] /= divisor;
-  }
-  store(results[0], variance, square_error);
-  if (node_.op == Op::kVarMean) store(results[1], mean, mean_error);
+  }));
+  FUSIOND_RETURN_IF_ERROR(store(results[0], variance, square_error));
+  if (node_.op == Op::kVarMean) return store(results[1], mean, mean_error);
+  return absl::OkStatus();
 }
 
 }  // namespace fusiond::cpu

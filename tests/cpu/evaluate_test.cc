@@ -2,13 +2,16 @@
 
 #include <cmath>
 #include <random>
+#include <string>
 
+#include "compiler/ir/text.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
 
 namespace fusiond::cpu {
 namespace {
 
+using ::fusiond::testing::IsOk;
 using ::fusiond::testing::StatusIs;
 using ir::AttributeKey;
 using ir::DType;
@@ -194,6 +197,59 @@ TEST_F(EvaluateTest, WrongInputsAreNamed) {
   EXPECT_THAT(Evaluate(graph_, {Tensor(DType::kFloat, {2}, {1, 2})}, options),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        ::testing::HasSubstr("16 bytes needed, 0 free of 16")));
+}
+
+// A node of any kind over many elements, alone: it ends within them once nobody waits, and looks in
+// bounded intervals.
+TEST(EvaluateCancelTest, EveryKindOfNodeLooksWithinItsElements) {
+  constexpr const char* kNodes[] = {"%r = lgamma %x",
+                                    "%r = eq %x, %x",
+                                    "%r = bitwise_not %i",
+                                    "%r = cast %x {dtype=i32}",
+                                    "%r = cast %i {dtype=f64}",
+                                    "%r = sum %x {dims=[0,1]}",
+                                    "%r = max %i {dims=[0]}",
+                                    "%r = var %x {dims=[1], correction=0}",
+                                    "%r = broadcast %x {is_broadcast_dim=[false,true,false]}",
+                                    "%r = permute %x {dims=[1,0]}",
+                                    "%r = slice %x {start_indices=[0,0], end_indices=[512,1000]}",
+                                    "%r = reshape %x {shape=[524288]}",
+                                    "%r = triu %x {diagonal=0}",
+                                    "%r = pad %x, %s {pad_widths=[1,1]}",
+                                    "%r = cat %x, %x {dims=[0]}",
+                                    "%r = take_along_axis %x, %z {dims=[0]}",
+                                    "%r = full %s {shape=[512,1024], dtype=f32}",
+                                    "%r = iota %s, %s {shape=[524288], dtype=f32}"};
+  for (const char* node : kNodes) {
+    SCOPED_TRACE(node);
+    ASSERT_OK_AND_ASSIGN(const Graph graph,
+                         ir::Parse(std::string("fir 1\n%x = input : f32[512,1024]\n"
+                                               "%i = input : i32[512,1024]\n"
+                                               "%z = input : i64[512,1024]\n"
+                                               "%s = input : f32\n") +
+                                   node + "\noutput %r\n"));
+    std::vector<HostTensor> inputs;
+    for (const ValueId input : graph.inputs()) {
+      HostTensor tensor;
+      tensor.type = graph.type(input);
+      const size_t count = tensor.type.scalar ? 1 : 512 * 1024;
+      if (ir::IsFloatingPoint(tensor.type.dtype)) {
+        tensor.floats.assign(count, 1);
+      } else {
+        tensor.integers.assign(count, 0);
+      }
+      inputs.push_back(std::move(tensor));
+    }
+    EvaluateOptions options;
+    int64_t looks = 0;
+    options.cancelled = [&looks] { return ++looks, false; };
+    EXPECT_THAT(Evaluate(graph, inputs, options), IsOk());
+    EXPECT_GT(looks, 500 * 1000 / kElementsBetweenLooks);
+    const int64_t last = looks;
+    looks = 0;
+    options.cancelled = [&looks, last] { return ++looks == last; };
+    EXPECT_THAT(Evaluate(graph, inputs, options), StatusIs(absl::StatusCode::kCancelled));
+  }
 }
 
 }  // namespace
