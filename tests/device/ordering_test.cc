@@ -1,17 +1,16 @@
 // A nan is in no range. ptxas forgets that where it decides a comparison from what its operand can
 // be, so helpers that order floats are spelled such that it decides nothing (primitive.cuh). Seen
 // in the machine code: a helper's is not the same as that of its result for every number.
-#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/device/device_text.h"
 #include "compiler/nvrtc/nvrtc.h"
+#include "tests/support/kernel_code.h"
 #include "tests/support/nvrtc_for_tests.h"
 #include "tests/support/status_matchers.h"
 
@@ -57,29 +56,6 @@ std::string Kernel(absl::string_view name, absl::string_view value) {
                       value, ";\n}\n");
 }
 
-template <class T>
-T At(const std::string& bytes, uint64_t offset) {
-  T value{};
-  if (offset <= bytes.size() && bytes.size() - offset >= sizeof(T))
-    std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
-// The machine code of a kernel; empty if there is none of that name.
-std::string CodeOf(const std::string& cubin, const std::string& kernel) {
-  const auto header = At<Elf64_Ehdr>(cubin, 0);
-  const auto section = [&](int i) {
-    return At<Elf64_Shdr>(cubin, header.e_shoff + static_cast<uint64_t>(i) * header.e_shentsize);
-  };
-  const Elf64_Shdr names = section(header.e_shstrndx);
-  for (int i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr code = section(i);
-    if (cubin.c_str() + names.sh_offset + code.sh_name == absl::StrCat(".text.", kernel))
-      return cubin.substr(code.sh_offset, code.sh_size);
-  }
-  return "";
-}
-
 class OrderingTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OrderingTest, OfANanIsLeftToTheDevice) {
@@ -97,9 +73,10 @@ TEST_P(OrderingTest, OfANanIsLeftToTheDevice) {
       (*nvrtc)->Compile({source, "ordering_test.cu", GetParam(), {"--std=c++17"}}));
   number = 0;
   for (const Case& c : kCases) {
-    const std::string code = CodeOf(output.cubin, absl::StrCat("is_", number));
+    const std::string code = testing::KernelCode(output.cubin, absl::StrCat("is_", number));
     EXPECT_NE(code, "") << c.text;
-    EXPECT_NE(code, CodeOf(output.cubin, absl::StrCat("of_numbers_", number++))) << c.text;
+    EXPECT_NE(code, testing::KernelCode(output.cubin, absl::StrCat("of_numbers_", number++)))
+        << c.text;
   }
 }
 
