@@ -242,7 +242,7 @@ double BoundFromSpread(Op op, const double* values, const double* errors, double
     case Op::kAtan2:
       return spread > 3 ? kUndecided : spread;  // crosses the cut along the negative axis
     case Op::kWhere:
-      if (!std::isinf(errors[0])) return spread;
+      if (!std::isinf(errors[0])) return values[0] != 0 ? errors[1] : errors[2];
       return values[1] == values[2] ? std::max(errors[1], errors[2]) : kUndecided;
     default:
       return spread;

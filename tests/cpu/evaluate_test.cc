@@ -150,6 +150,22 @@ TEST_F(EvaluateTest, SignOfANanIsUndecided) {
   EXPECT_EQ(out[0].error[1], 0);
 }
 
+// (-2)^y is nan but for whole y, and y is one or is not: what where selects is as undecided as
+// that.
+TEST_F(EvaluateTest, UndecidedNanStaysUndecidedWhenSelected) {
+  ValueId x = Input(DType::kFloat, {1});
+  ValueId y = Add(Op::kSigmoid, {x});
+  ValueId power = Add(Op::kPow, {graph_.AddConstant(-2.0, DType::kDouble), y});
+  ValueId no = graph_.AddConstant(false, DType::kBool);
+  graph_.AddOutput(Add(Op::kWhere, {no, y, power}));
+  graph_.AddOutput(Add(Op::kWhere, {no, power, y}));
+  EvaluateOptions options;
+  options.double_precision = options.track_error = true;
+  ASSERT_OK_AND_ASSIGN(auto out, Evaluate(graph_, {Tensor(DType::kFloat, {1}, {18})}, options));
+  EXPECT_EQ(out[0].error[0], INFINITY);
+  EXPECT_LT(out[1].error[0], 1e-6);
+}
+
 // What is rounded to 0 from both sides of it: ops that tell 0 from -0 are undecided, others are
 // not.
 TEST_F(EvaluateTest, SignOfARoundedZeroIsUndecided) {
