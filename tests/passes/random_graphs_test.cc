@@ -4,12 +4,15 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/ir/specialise.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/constants.h"
 #include "compiler/passes/pipeline.h"
+#include "runtime/cpu/evaluate.h"
 #include "tests/passes/same_outputs.h"
+#include "tests/support/kernel_reference.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_seed.h"
@@ -18,6 +21,9 @@ namespace fusiond::passes {
 namespace {
 
 using ::fusiond::testing::AllElements;
+using ::fusiond::testing::BoundsReport;
+using ::fusiond::testing::IsOk;
+using ::fusiond::testing::KernelReference;
 using ::fusiond::testing::MakeRandomGraph;
 using ::fusiond::testing::RandomGraph;
 using ::fusiond::testing::RandomGraphOptions;
@@ -131,6 +137,27 @@ TEST(PipelineTest, StrictKeepsValuesOfRandomGraphs) {
     ASSERT_OK_AND_ASSIGN(const ir::Graph again, Canonicalise(canonical, Strict()));
     EXPECT_EQ(ir::Print(canonical), ir::Print(again));
   });
+}
+
+// The canonical graph with every value rounded to its type, as a kernel would compute it.
+TEST(PipelineTest, RoundedValuesOfRandomGraphsAreWithinBounds) {
+  const uint64_t first = TestSeed();
+  for (uint64_t seed = first; seed < first + kGraphs; ++seed) {
+    const RandomGraph random = MakeRandomGraph(seed);
+    ASSERT_OK_AND_ASSIGN(const ir::Graph graph, ir::Specialise(random.graph, random.extents));
+    SCOPED_TRACE(absl::StrCat("FUSIOND_TEST_SEED=", seed, "\n", ir::Print(graph)));
+    PassContext context;
+    context.options.math = static_cast<Math>(seed % 3);
+    context.options.excess_precision = context.options.math != Math::kStrict;
+    ASSERT_OK_AND_ASSIGN(const ir::Graph canonical, Canonicalise(graph, context));
+    const auto inputs = ::fusiond::testing::RandomInputs(graph, seed, /*positive=*/false);
+    ASSERT_OK_AND_ASSIGN(const KernelReference reference,
+                         KernelReference::Make(graph, canonical, inputs, context.options.math));
+    ASSERT_OK_AND_ASSIGN(const auto rounded, cpu::Evaluate(canonical, inputs));
+    BoundsReport report;
+    for (size_t o = 0; o < rounded.size(); ++o)
+      ASSERT_THAT(reference.Check(o, rounded[o], {}, report), IsOk()) << "output " << o;
+  }
 }
 
 // The root of what is 0 but for rounding: decided nowhere, nan on one side of 0.
