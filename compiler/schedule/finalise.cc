@@ -64,6 +64,7 @@ std::vector<bool> ComputedBefore(const Region& region) {
 Region FinaliseRegion(const Region& region, int64_t parts) {
   const std::vector<size_t> kept = KeptDims(region);
   Region result;
+  result.math = region.math;
   result.column_reductions = true;
   result.dims.push_back({parts, false});
   for (size_t d : kept) result.dims.push_back({region.dims[d].extent, true});
